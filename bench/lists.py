@@ -10,7 +10,7 @@ from words import scratch
 from workload import Bodies, asker
 
 from adjourn import Runtime
-from adjourn.server.change_feed import Hub
+from adjourn.server.change_feed import ChangeFeed
 from adjourn.stores.protocol import Filter
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.sqlite import lists as sqlite_lists
@@ -43,8 +43,13 @@ def fill(path: str, count: int) -> None:
     for start in range(0, count, PART):
         numbers = range(start + 1, start + PART + 1)
         with transaction(db):
-            db.executemany(f"insert into run ({COLUMNS}) values ({marks})", (row(n, chance) for n in numbers))
-            lines = ((f"run {n}", 1, f'{{"at":{1e9 + n},"verb":"start","by":"ann"}}', b"h" * 32) for n in numbers)
+            db.executemany(
+                f"insert into run ({COLUMNS}) values ({marks})", (row(n, chance) for n in numbers)
+            )
+            lines = (
+                (f"run {n}", 1, f'{{"at":{1e9 + n},"verb":"start","by":"ann"}}', b"h" * 32)
+                for n in numbers
+            )
             db.executemany("insert into audit values (?, ?, ?, ?)", lines)
     db.close()
 
@@ -112,7 +117,7 @@ async def hub(pending: int) -> dict[str, float]:
                 "update run set updated_at = created_at - 1e6"
             )  # long ago: copies are made as if they came later
             db.close()
-            looking = Hub(rt)
+            looking = ChangeFeed(rt)
             async with Stalls() as stalls:
                 await looking._look()
             ms: list[float] = []

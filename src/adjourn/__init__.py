@@ -2,8 +2,9 @@
 
 To adjourn: to break off with the intention of resuming later.
 
-`__all__` has the names that programs begin with. What stands in `adjourn.policy`, `adjourn.events`, `adjourn.views`,
-`adjourn.signing`, `adjourn.wakes`, `adjourn.models`, `adjourn.stores` and `adjourn.errors` can be imported from here too.
+`__all__` has the names that programs begin with. What stands in `adjourn.policy`, `adjourn.events`,
+`adjourn.views`, `adjourn.signing`, `adjourn.wakes`, `adjourn.models`, `adjourn.stores` and
+`adjourn.errors` can be imported from here too.
 """
 
 from importlib import import_module
@@ -34,7 +35,15 @@ if TYPE_CHECKING:
     from adjourn.core.messages import Usage
     from adjourn.core.policy import Policy, Verdict as Verdict, allow, ask, deny
     from adjourn.core.sent_request import SentRequest as SentRequest
-    from adjourn.core.stop import External, MaxCost, MaxSteps, MaxTime, MaxTokens, TextMention, ToolCalled
+    from adjourn.core.stop import (
+        External,
+        MaxCost,
+        MaxSteps,
+        MaxTime,
+        MaxTokens,
+        TextMention,
+        ToolCalled,
+    )
     from adjourn.driver.decider_keys import Deciders as Deciders, SigningKey as SigningKey
     from adjourn.driver.watch import (
         Event as Event,
@@ -181,12 +190,15 @@ _HOMES = {
     "driver.watch": "Event Published Recorded TextArrived ToolCallApprovalRequired",
     "driver.decider_keys": "Deciders SigningKey",
     "runtime.upgraders": "register_upgrader",
-    "errors":
-        "AdjournError AlreadyDecided AlreadyResumed AnswerRequired AuditBroken BrokenHistory CheckpointInvalid Conflict ForkRefused "
-        "Halted InDoubt InterruptClosed Invalid InvalidAnswer InvalidDefinition LeaseLost MissingResource Misused ModelError "
-        "NoOneToAnswer NoOutput NotAllowed NotFound NotJSON NotTrusted PauseRequest ProgramChanged Refused RequestReused RunErased "
-        "RunExists RunFailed RunHeld RunPruned SessionMoved StaleDecision StoreError ToolFailed Unauthorised UnknownInterrupt UnknownRun "
-        "can_resume",
+    "errors": "AdjournError AlreadyDecided AlreadyResumed AnswerRequired AuditBroken "
+    "BrokenHistory CheckpointInvalid Conflict ForkRefused "
+    "Halted InDoubt InterruptClosed Invalid InvalidAnswer InvalidDefinition LeaseLost "
+    "MissingResource Misused ModelError "
+    "NoOneToAnswer NoOutput NotAllowed NotFound NotJSON NotTrusted PauseRequest "
+    "ProgramChanged Refused RequestReused RunErased "
+    "RunExists RunFailed RunHeld RunPruned SessionMoved StaleDecision StoreError ToolFailed "
+    "Unauthorised UnknownInterrupt UnknownRun "
+    "can_resume",
     "flow.flow_context": "FlowContext",
     "flow.execution": "Execution",
     "flow.flow": "Flow",
@@ -199,7 +211,7 @@ _HOMES = {
     "stores.seals": "Anchor",
     "stores.protocol": "Store",
     "stores.verification": "Verification",
-}  # fmt: skip
+}
 """Where each name is defined: a module is loaded when the first of its names is asked for."""
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
@@ -216,4 +228,6 @@ if not TYPE_CHECKING:  # which would otherwise believe that there is every name
 
 def __dir__() -> list[str]:
     """The names of `__all__`, and no others: what an editor offers first."""
-    return sorted({*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"})
+    return sorted(
+        {*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"}
+    )

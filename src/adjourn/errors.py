@@ -1,4 +1,5 @@
-"""Everything Adjourn raises. Each error says what happened, what that means and what to do next, and owns its HTTP status.
+"""Everything Adjourn raises. Each error says what happened, what that means and what to do next,
+and owns its HTTP status.
 
 The parts of an error are put together here and nowhere else: who shows one reads its fields.
 """
@@ -14,10 +15,11 @@ _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class AdjournError(Exception):
-    """The root of everything raised here. Each can be pickled: a process pool gives it back as it was.
+    """The root of everything raised here. Each can be pickled: a process pool gives it back as it
+    was.
 
-    `code` is its class's name in snake case. `what` happened, with which `consequence`, and what to do: `advice`. `facts` are
-    plain data about it; each is an attribute as well.
+    `code` is its class's name in snake case. `what` happened, with which `consequence`, and what to
+    do: `advice`. `facts` are plain data about it; each is an attribute as well.
     """
 
     status: ClassVar[int] = 500
@@ -27,7 +29,9 @@ class AdjournError(Exception):
     advice: str = ""
     _facts: tuple[str, ...] = ()
 
-    def __init__(self, what: str = "", *, consequence: str = "", advice: str = "", **facts: Any) -> None:
+    def __init__(
+        self, what: str = "", *, consequence: str = "", advice: str = "", **facts: Any
+    ) -> None:
         """Make an error.
 
         Args:
@@ -76,7 +80,8 @@ def _again(kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:
 
 
 def bare(id: str) -> str:
-    """An id or a name as it stands in a sentence; in quotes if it could be taken for something else there."""
+    """An id or a name as it stands in a sentence; in quotes if it could be taken for something else
+    there."""
     if id and id.isprintable() and id == id.strip() and len(id) <= 200:
         return id
     return f"{id!r:.200}"
@@ -84,7 +89,9 @@ def bare(id: str) -> str:
 
 def counted(number: int, noun: str) -> str:
     """`1 answer`, `2 answers`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    if number == 1:
+        return f"{number:,} {noun}"
+    return f"{number:,} {noun}s"
 
 
 # Fix: the caller's input is wrong; the same call will fail again.
@@ -111,7 +118,8 @@ class InvalidAnswer(Invalid):
 
 
 class AnswerRequired(Invalid):
-    """The run is waiting for an answer and none was given. `interrupts` are the ids of what it is waiting for."""
+    """The run is waiting for an answer and none was given. `interrupts` are the ids of what it is
+    waiting for."""
 
     consequence = "nothing was recorded"
     advice = "pass answer= (one) or answers={id: value} (several)"
@@ -137,10 +145,15 @@ class MissingResource(Invalid):
 
     def __init__(self, names: Iterable[str], where: str, *, declare: str = "") -> None:
         missing = sorted(names)
-        noun = "the resource" if len(missing) == 1 else "the resources"
+        if len(missing) == 1:
+            noun = "the resource"
+        else:
+            noun = "the resources"
         given = ", ".join(f'"{name}": …' for name in missing)
         super().__init__(
-            f"{where} needs {noun} {', '.join(missing)}", advice=f"{declare}pass resources={{{given}}}", names=missing
+            f"{where} needs {noun} {', '.join(missing)}",
+            advice=f"{declare}pass resources={{{given}}}",
+            names=missing,
         )
 
 
@@ -148,14 +161,20 @@ CheckpointPart = Literal["json", "envelope", "digest", "signature", "records"]
 
 
 class CheckpointInvalid(Invalid):
-    """A checkpoint that is malformed, modified, unsigned or too large. `part` is what is wrong with it."""
+    """A checkpoint that is malformed, modified, unsigned or too large. `part` is what is wrong with
+    it."""
 
     status = 400
     consequence = "it was not loaded"
     part: CheckpointPart
 
     def __init__(
-        self, what: str, part: CheckpointPart = "envelope", *, consequence: str = "", advice: str = ""
+        self,
+        what: str,
+        part: CheckpointPart = "envelope",
+        *,
+        consequence: str = "",
+        advice: str = "",
     ) -> None:
         super().__init__(what, consequence=consequence, advice=advice, part=part)
 
@@ -181,7 +200,11 @@ class Conflict(AdjournError):
 
 
 _VERBS = {"say to": "send a message to", "emit to": "send an event to"}
-_BEING = {"cancelling": "being cancelled", "pausing": "being paused", "stuck": "stuck: its cancel needs a person"}
+_BEING = {
+    "cancelling": "being cancelled",
+    "pausing": "being paused",
+    "stuck": "stuck: its cancel needs a person",
+}
 
 
 class Refused(Conflict):
@@ -192,7 +215,9 @@ class Refused(Conflict):
     verb: str
     run_status: str
 
-    def __init__(self, run_id: str, verb: str, status: str, why: str = "", *, advice: str = "") -> None:
+    def __init__(
+        self, run_id: str, verb: str, status: str, why: str = "", *, advice: str = ""
+    ) -> None:
         reason = why or f"it is {_BEING.get(status, status)}"
         what = f"cannot {_VERBS.get(verb, verb)} run {bare(run_id)}: {reason}"
         super().__init__(what, advice=advice, run_id=run_id, verb=verb, run_status=status)
@@ -207,23 +232,30 @@ class ForkRefused(Conflict):
 
     def __init__(self, at: int, nearest: int, why: str) -> None:
         super().__init__(
-            f"cannot fork at record {at}: {why}", advice=f"fork at record {nearest}", at=at, nearest=nearest
+            f"cannot fork at record {at}: {why}",
+            advice=f"fork at record {nearest}",
+            at=at,
+            nearest=nearest,
         )
 
 
 class SessionMoved(Conflict):
-    """Another run of the session started meanwhile: this one would have continued an earlier turn. Nothing was started."""
+    """Another run of the session started meanwhile: this one would have continued an earlier turn.
+    Nothing was started."""
 
     consequence = "no run was started"
     advice = "start it again to continue that run"
     session: str
 
     def __init__(self, session: str) -> None:
-        super().__init__(f"another run of session {bare(session)} was started meanwhile", session=session)
+        super().__init__(
+            f"another run of session {bare(session)} was started meanwhile", session=session
+        )
 
 
 class BrokenHistory(Conflict):
-    """A run continues another run's conversation, and that journal is not the one it started from. Nothing was sent."""
+    """A run continues another run's conversation, and that journal is not the one it started from.
+    Nothing was sent."""
 
     consequence = "nothing was sent to a model"
     advice = "check whether the database was modified: adjourn audit verify"
@@ -232,12 +264,16 @@ class BrokenHistory(Conflict):
     seq: int
 
     def __init__(self, run_id: str, before: str, seq: int) -> None:
-        what = f"run {bare(run_id)} continues run {bare(before)} from record {seq}, but the records there are different"
+        what = (
+            f"run {bare(run_id)} continues run {bare(before)} from record {seq}, but the "
+            f"records there are different"
+        )
         super().__init__(what, run_id=run_id, before=before, seq=seq)
 
 
 class AlreadyDecided(Conflict):
-    """Another person's decision was first. `how` is what they decided: approved, denied, answered or decided."""
+    """Another person's decision was first. `how` is what they decided: approved, denied, answered
+    or decided."""
 
     consequence = "your decision was not recorded"
     advice = "reload the run to see the decision"
@@ -247,23 +283,30 @@ class AlreadyDecided(Conflict):
 
     def __init__(self, interrupt_id: str, by: str, how: str = "decided") -> None:
         name = bare(interrupt_id)
-        what = f"{bare(by)} has already {how} interrupt {name}" if by else f"interrupt {name} was already {how}"
+        if by:
+            what = f"{bare(by)} has already {how} interrupt {name}"
+        else:
+            what = f"interrupt {name} was already {how}"
         super().__init__(what, interrupt_id=interrupt_id, by=by, how=how)
 
 
 class InterruptClosed(Conflict):
-    """The interrupt expired, was resolved by an event, or its run ended. Not a person's decision."""
+    """The interrupt expired, was resolved by an event, or its run ended. Not a person's
+    decision."""
 
     consequence = "nothing was recorded"
     interrupt_id: str
     why: str
 
     def __init__(self, interrupt_id: str, why: str) -> None:
-        super().__init__(f"interrupt {bare(interrupt_id)} is closed: {why}", interrupt_id=interrupt_id, why=why)
+        super().__init__(
+            f"interrupt {bare(interrupt_id)} is closed: {why}", interrupt_id=interrupt_id, why=why
+        )
 
 
 class StaleDecision(Conflict):
-    """The decision was about something else than what would run now. `seen` and `now` are the digests of both."""
+    """The decision was about something else than what would run now. `seen` and `now` are the
+    digests of both."""
 
     consequence = "nothing was run"
     advice = "review it again"
@@ -287,9 +330,15 @@ class AlreadyResumed(Conflict):
     run_status: str
 
     def __init__(self, run_id: str, seq: int, at: int, status: str) -> None:
-        what = f"run {bare(run_id)} has moved on: the checkpoint ends at record {seq}, the run is at {at} and {status}"
+        what = (
+            f"run {bare(run_id)} has moved on: the checkpoint ends at record {seq}, the "
+            f"run is at {at} and {status}"
+        )
         if seq == at:
-            what = f"run {bare(run_id)} has another history: it ends at record {seq} like the checkpoint, with other records"
+            what = (
+                f"run {bare(run_id)} has another history: it ends at record {seq} like "
+                f"the checkpoint, with other records"
+            )
         super().__init__(what, run_id=run_id, seq=seq, at=at, run_status=status)
 
 
@@ -301,7 +350,9 @@ class RunExists(Conflict):
     run_id: str
 
     def __init__(self, run_id: str) -> None:
-        super().__init__(f"run {bare(run_id)} already exists with a different input or agent", run_id=run_id)
+        super().__init__(
+            f"run {bare(run_id)} already exists with a different input or agent", run_id=run_id
+        )
 
 
 class RunErased(Conflict):
@@ -316,7 +367,8 @@ class RunErased(Conflict):
 
 
 class RunHeld(Conflict):
-    """The run is under a legal hold: nothing of it is removed. `scope` is the hold's, `by` who set it."""
+    """The run is under a legal hold: nothing of it is removed. `scope` is the hold's, `by` who set
+    it."""
 
     consequence = "nothing was removed"
     run_id: str
@@ -328,7 +380,10 @@ class RunHeld(Conflict):
 
         kind, _, name = scope.partition(":")
 
-        lift = f"adjourn hold {quote(name)} --lift" if kind == "run" else f"adjourn hold --label {quote(name)} --lift"
+        if kind == "run":
+            lift = f"adjourn hold {quote(name)} --lift"
+        else:
+            lift = f"adjourn hold --label {quote(name)} --lift"
         what = f"run {bare(run_id)} is under a legal hold of {bare(scope)}, set by {bare(by)}: {reason:.200}"
         advice = f"a person who can lift the hold runs: {lift}"
         super().__init__(what, advice=advice, run_id=run_id, scope=scope, by=by)
@@ -342,9 +397,15 @@ class RunPruned(Conflict):
     archive: str
 
     def __init__(self, run_id: str, archive: str = "") -> None:
-        said = f"its archive is in {archive!r}" if archive else "its audit says when, and where its archive is"
+        if archive:
+            said = f"its archive is in {archive!r}"
+        else:
+            said = "its audit says when, and where its archive is"
         super().__init__(
-            f"run {bare(run_id)} was pruned", advice=f"use another run_id; {said}", run_id=run_id, archive=archive
+            f"run {bare(run_id)} was pruned",
+            advice=f"use another run_id; {said}",
+            run_id=run_id,
+            archive=archive,
         )
 
 
@@ -356,7 +417,9 @@ class RequestReused(Conflict):
     request_id: str
 
     def __init__(self, request_id: str) -> None:
-        super().__init__(f"request id {bare(request_id)} was used for a different command", request_id=request_id)
+        super().__init__(
+            f"request id {bare(request_id)} was used for a different command", request_id=request_id
+        )
 
 
 class ProgramChanged(Conflict):
@@ -383,7 +446,8 @@ class NotAllowed(AdjournError):
 
 
 class Unauthorised(AdjournError):
-    """A gated call was about to start without decisions that allow it. Nothing was recorded, nothing ran."""
+    """A gated call was about to start without decisions that allow it. Nothing was recorded,
+    nothing ran."""
 
     status = 403
     consequence = "nothing was run"
@@ -394,7 +458,11 @@ class Unauthorised(AdjournError):
 
     def __init__(self, run_id: str, call: str, tool: str, why: str) -> None:
         super().__init__(
-            f"run {bare(run_id)}: {tool} ({call}) cannot start: {why}", run_id=run_id, call=call, tool=tool, why=why
+            f"run {bare(run_id)}: {tool} ({call}) cannot start: {why}",
+            run_id=run_id,
+            call=call,
+            tool=tool,
+            why=why,
         )
 
 
@@ -409,7 +477,10 @@ class Halted(Conflict):
 
     def __init__(self, scope: str, reason: str = "") -> None:
         kind, _, name = scope.partition(":")
-        what = f"{kind} {bare(name)} is halted" if name else "everything is halted"
+        if name:
+            what = f"{kind} {bare(name)} is halted"
+        else:
+            what = "everything is halted"
         super().__init__(f"{what}: {reason}" if reason else what, scope=scope, reason=reason)
 
 
@@ -418,7 +489,8 @@ class AuditBroken(Conflict):
 
 
 class NotTrusted(Conflict):
-    """A worker with deciders does not continue this run: something in it needs a signature and has none that counts."""
+    """A worker with deciders does not continue this run: something in it needs a signature and has
+    none that counts."""
 
     consequence = "nothing was run"
     advice = "cancel it, or fork it before that record"
@@ -439,7 +511,8 @@ class NotFound(AdjournError, LookupError):
 
 
 class UnknownRun(NotFound):
-    """No run with exactly that id. `near` are similar ids; `pruned` is by whom a run with this id was pruned, if one was."""
+    """No run with exactly that id. `near` are similar ids; `pruned` is by whom a run with this id
+    was pruned, if one was."""
 
     run_id: str
     near: tuple[str, ...]
@@ -448,7 +521,10 @@ class UnknownRun(NotFound):
     def __init__(self, run_id: str, near: Sequence[str] = (), pruned: str = "") -> None:
         what, advice = f"run {bare(run_id)} not found", ""
         if pruned:
-            what, advice = f"{what}: it was pruned {pruned}", "its audit says when, and where its archive is"
+            what, advice = (
+                f"{what}: it was pruned {pruned}",
+                "its audit says when, and where its archive is",
+            )
         elif near:
             advice = f"did you mean {', '.join(map(bare, near))}?"
         super().__init__(what, advice=advice, run_id=run_id, near=tuple(near), pruned=pruned)
@@ -470,13 +546,15 @@ class UnknownInterrupt(NotFound):
 
 
 class StoreError(AdjournError):
-    """The store failed. Whether the last write was saved is unknown; reload before doing anything."""
+    """The store failed. Whether the last write was saved is unknown; reload before doing
+    anything."""
 
     status = 503
 
 
 class LeaseLost(AdjournError):
-    """Another worker has this run (a newer epoch). Drop what you have; nothing of yours was written."""
+    """Another worker has this run (a newer epoch). Drop what you have; nothing of yours was
+    written."""
 
     status = 409
 
@@ -496,14 +574,19 @@ class ModelError(AdjournError):
     kind: str
 
     def __init__(
-        self, what: str, *, transient: bool = False, retry_after: float | None = None, kind: str = "model"
+        self,
+        what: str,
+        *,
+        transient: bool = False,
+        retry_after: float | None = None,
+        kind: str = "model",
     ) -> None:
         super().__init__(what, kind=kind, transient=transient, retry_after=retry_after)
 
 
 class RunFailed(AdjournError):
-    """The run cannot continue by itself. Its checkpoint has everything done so far; resuming it retries the
-    failed step.
+    """The run cannot continue by itself. Its checkpoint has everything done so far; resuming it
+    retries the failed step.
 
     Args:
         what: what failed.
@@ -528,11 +611,14 @@ class RunFailed(AdjournError):
         advice: str = "",
     ) -> None:
         self.checkpoint = checkpoint
-        super().__init__(what, consequence=consequence, advice=advice, run_id=run_id, resumable=resumable)
+        super().__init__(
+            what, consequence=consequence, advice=advice, run_id=run_id, resumable=resumable
+        )
 
 
 class InDoubt(AdjournError):
-    """Raise it in a tool that cannot tell whether its effect happened. The call is then in doubt, not failed."""
+    """Raise it in a tool that cannot tell whether its effect happened. The call is then in doubt,
+    not failed."""
 
 
 class ToolFailed(AdjournError):
@@ -550,7 +636,9 @@ class NoOneToAnswer(Misused):
     chunk: str
 
     def __init__(self, chunk: str) -> None:
-        super().__init__(f"chunk {chunk} called pause_for, but flow.start() cannot be answered", chunk=chunk)
+        super().__init__(
+            f"chunk {chunk} called pause_for, but flow.start() cannot be answered", chunk=chunk
+        )
 
 
 class PauseRequest(BaseException):
@@ -565,7 +653,8 @@ class PauseRequest(BaseException):
 
 
 def can_resume(error: BaseException) -> bool:
-    """Whether a retry may help: no for bad credentials or an invalid request, yes for timeouts and outages.
+    """Whether a retry may help: no for bad credentials or an invalid request, yes for timeouts and
+    outages.
 
     Args:
         error: what was raised.

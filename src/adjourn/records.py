@@ -1,4 +1,5 @@
-"""The records of a journal: what `Checkpoint.records` and `Recorded.record` hold, and their JSON."""
+"""The records of a journal: what `Checkpoint.records` and `Recorded.record` hold, and their
+JSON."""
 
 from adjourn.core.records import (
     Accepted,

@@ -16,7 +16,7 @@ from tests.cli.conftest import SECONDS, Run, begin
 from tests.cli.test_run import reached
 
 from adjourn import Agent, Policy, Runtime, ask
-from adjourn.stores.notification import Endpoint, Sent
+from adjourn.stores.notification import DeliveryAttempt, Endpoint
 from adjourn.stores.sqlite import SQLiteStore
 
 GOOD = "0123456789abcdef0123456789abcdef"
@@ -138,7 +138,7 @@ def test_failures_halts_and_the_letters_of_a_server(adjourn: Run) -> None:
             await rt.store.endpoints(Endpoint("ops", "webhook", "https://ops.example", "whsec_x"), by="ana")
             await rt.halt("agent:x", reason="a reason", by="ana")
             [letter] = await rt.store.post(take=10)
-            await rt.store.post([Sent(letter.n, letter.tries, "410 Gone")])
+            await rt.store.post([DeliveryAttempt(letter.n, letter.tries, "410 Gone")])
 
     asyncio.run(letters())
     found = findings(adjourn)

@@ -12,7 +12,7 @@ from tests.cli import shop, yard
 from tests.cli.conftest import SECONDS, AtTerminal, Run, advance, begin
 
 from adjourn import Agent, Completed, InDoubt, Policy, Runtime, pause_for, tool
-from adjourn.cli.last_list import Seen, look, recall, remember
+from adjourn.cli.last_list import ShownItem, look, recall, remember
 from adjourn.cli.terminal.format import BRIEF, arguments, exact
 from adjourn.cli.terminal.interrupt import list_line
 from adjourn.core.interrupt import Interrupt, PendingToolCall
@@ -230,15 +230,15 @@ def test_memory_keeps_the_last_list_and_what_was_looked_at() -> None:
     assert recall(address) is None
     look(address, "r:a", "1")
     shown = recall(address)
-    assert shown is not None and shown.items is None and shown.of("r:a") == Seen("r:a", "1", True)
-    remember(address, [Seen("r:a", "1", False), Seen("r:b", "2", False)])
+    assert shown is not None and shown.items is None and shown.of("r:a") == ShownItem("r:a", "1", True)
+    remember(address, [ShownItem("r:a", "1", False), ShownItem("r:b", "2", False)])
     shown = recall(address)
-    assert shown is not None and shown.of("r:a") == Seen("r:a", "1", True), "it was seen whole, before"
-    assert shown.of("r:b") == Seen("r:b", "2", False) == shown.numbered(2)
+    assert shown is not None and shown.of("r:a") == ShownItem("r:a", "1", True), "it was seen whole, before"
+    assert shown.of("r:b") == ShownItem("r:b", "2", False) == shown.numbered(2)
     assert shown.numbered(0) is None and shown.numbered(3) is None and shown.of("r:c") is None
-    remember(address, [Seen("r:a", "9", False)])
+    remember(address, [ShownItem("r:a", "9", False)])
     shown = recall(address)
-    assert shown is not None and shown.of("r:a") == Seen("r:a", "9", False), "it is another one now"
+    assert shown is not None and shown.of("r:a") == ShownItem("r:a", "9", False), "it is another one now"
 
 
 @pytest.mark.parametrize(
@@ -250,4 +250,4 @@ def test_a_memory_that_is_not_one_is_none(text: str) -> None:
     [file] = Path("state/adjourn").iterdir()
     file.write_text(text)
     assert recall(address) is None
-    assert remember(address, [Seen("r:a", "1", True)]) and recall(address) is not None
+    assert remember(address, [ShownItem("r:a", "1", True)]) and recall(address) is not None

@@ -12,7 +12,7 @@ from tests.control.lives import stage
 from tests.control.world import LIMIT, act, call, does, says, script
 
 from adjourn import AdjournError, Completed, Halted, Paused, Runtime, StoreError
-from adjourn.stores.audit import Broken
+from adjourn.stores.audit import BrokenChain
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.sqlite.connection import connect
 
@@ -103,7 +103,7 @@ class Forger:
     def __init__(self, original: str, folder: Path) -> None:
         self.original, self.folder, self.count = original, folder, 0
 
-    async def broken(self, forge: Callable[[Any], None]) -> list[Broken]:
+    async def broken(self, forge: Callable[[Any], None]) -> list[BrokenChain]:
         """What `verify` says of a copy that was tampered with."""
         self.count += 1
         path = str(self.folder / f"copy{self.count}.db")

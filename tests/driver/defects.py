@@ -12,7 +12,7 @@ from adjourn.driver.loop import Drive
 from adjourn.runtime import advancer, waiters, worker
 from adjourn.runtime.advancer import Advancer
 from adjourn.runtime.program_choice import Fitness
-from adjourn.runtime.state_cache import HotStates
+from adjourn.runtime.state_cache import StateCache
 from adjourn.runtime.worker import Worker
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.rules import transaction as sheet
@@ -176,7 +176,7 @@ LIVENESS: dict[str, Defect] = {
     ),
     "kept_by_number": Defect(
         "states are kept although they are large",
-        rewriting(HotStates, "keep", "weight = folded.weight", "weight = 1"),
+        rewriting(StateCache, "keep", "weight = folded.weight", "weight = 1"),
         "tests/runtime/test_state_cache.py::test_the_oldest_make_room_by_the_bytes_they_hold",
     ),
     "what_is_driven_weighs_nothing": Defect(

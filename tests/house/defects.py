@@ -137,7 +137,7 @@ DEFECTS: dict[str, Defect] = {
     ),
     "no_upto": Defect(
         "a reply is believed to have read whatever was said before it",
-        replacing(desk.Desk, "upto", property(lambda self: 1 << 60, lambda self, seq: None)),  # pyright: ignore
+        replacing(desk.RunningStep, "upto", property(lambda self: 1 << 60, lambda self, seq: None)),  # pyright: ignore
         RUNTIME + "races.py::test_a_message_during_the_last_model_call_brings_one_more",
     ),
     "name_for_digest": Defect(

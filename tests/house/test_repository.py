@@ -17,7 +17,22 @@ FUNCTION_LINES = 70
 
 # What is larger than the house allows, and how large it may stay: "core/state.py" or "core/state.py::fold".
 # The numbers only go down.
-LARGER: dict[str, int] = {}
+LARGER: dict[str, int] = {
+    "agent/tool.py::__init__": 77,
+    "cli/commands/checkpoint.py::resume": 82,
+    "cli/commands/db.py::prune": 73,
+    "cli/commands/run.py::run": 87,
+    "cli/commands/serve.py::serve": 80,
+    "cli/commands/worker.py::worker": 73,
+    "core/ids.py": 640,
+    "core/records.py": 602,
+    "errors.py": 671,
+    "runtime/runtime.py": 652,
+    "server/api/operations.py": 633,
+    "stores/protocol.py": 642,
+    "stores/rules/journal.py::_index": 80,
+    "stores/sqlite/transaction.py": 658,
+}
 
 MACHINE_PATH = re.compile(r"(?<![\w.\-/])/(?:work|root)/")
 REGISTRY = re.compile(r"://[^\s/\"']*(?:pypi|npm|registry|pythonhosted)")

@@ -18,9 +18,9 @@ from adjourn.stores.memory import MemoryStore
 from adjourn.stores.postgres import store as postgres
 from adjourn.stores.postgres.crew import Together
 from adjourn.stores.protocol import Bell, Store
-from adjourn.stores.rules.transaction import Rule
+from adjourn.stores.rules.transaction import StoreRule
 from adjourn.stores.sqlite import store as sqlite
-from adjourn.stores.work_request import Request
+from adjourn.stores.work_request import WorkRequest
 from adjourn.testing.crash_points import READS, WRITES
 from adjourn.testing.fake_clock import FakeClock
 from adjourn.testing.oracle import check_rows
@@ -162,11 +162,11 @@ def agent(script: list[list[str]]) -> Agent:
 class Inline:
     """Stands in for a store's thread: the work is done on the spot."""
 
-    def __init__(self, name: str, transact: Callable[[list[Request]], None], done: Callable[[], None]) -> None:
+    def __init__(self, name: str, transact: Callable[[list[WorkRequest]], None], done: Callable[[], None]) -> None:
         self._transact, self._done = transact, done
 
-    async def ask(self, work: Callable[[Any], Any] | Rule) -> Any:
-        request = Request(work, asyncio.get_running_loop())
+    async def ask(self, work: Callable[[Any], Any] | StoreRule) -> Any:
+        request = WorkRequest(work, asyncio.get_running_loop())
         self._transact([request])
         if request.error is not None:
             raise request.error
@@ -192,8 +192,8 @@ class InlineCrew:
     async def ask(self, work: Callable[[], Any]) -> Any:
         return work()
 
-    async def ask_together(self, rule: Rule) -> Any:
-        request = Request(rule, asyncio.get_running_loop())
+    async def ask_together(self, rule: StoreRule) -> Any:
+        request = WorkRequest(rule, asyncio.get_running_loop())
         for _, work in self._together([request]):
             return work()
         if request.error is not None:
@@ -388,12 +388,12 @@ def _store(path: str | None, clock: FakeClock) -> Store:
         return MemoryStore(now=clock.now)
     if path.startswith("postgresql://"):
         return _postgres(path, clock)
-    threaded = sqlite.Worker
-    sqlite.Worker = Inline  # type: ignore[misc,assignment] # pyright: ignore
+    threaded = sqlite.BatchThread
+    sqlite.BatchThread = Inline  # type: ignore[misc,assignment] # pyright: ignore
     try:
         return AloneOnItsFile(path, now=clock.now)
     finally:
-        sqlite.Worker = threaded
+        sqlite.BatchThread = threaded
 
 
 def _postgres(address: str, clock: FakeClock) -> Store:

@@ -12,7 +12,7 @@ from adjourn import Agent, InvalidDefinition, Paused, Runtime, tool
 from adjourn.core.records import dump
 from adjourn.core.state import State
 from adjourn.driver.cold_start import size_of
-from adjourn.runtime.state_cache import RECORD, Folded, HotStates
+from adjourn.runtime.state_cache import RECORD, Folded, StateCache
 from adjourn.testing.scripted import ScriptedModel, call
 
 MB = 1_000_000
@@ -23,14 +23,14 @@ def folded(size: int) -> Folded:
 
 
 def test_what_is_taken_is_gone() -> None:
-    hot, kept = HotStates(), folded(5)
+    hot, kept = StateCache(), folded(5)
     hot.keep("a", kept)
     assert hot.take("a") is kept
     assert hot.take("a") is None
 
 
 def test_the_oldest_make_room_by_the_bytes_they_hold() -> None:
-    hot = HotStates(limit=10)
+    hot = StateCache(limit=10)
     for run in "abc":
         hot.keep(run, folded(4))
     assert [run for run in "abc" if hot.take(run)] == ["b", "c"]
@@ -38,7 +38,7 @@ def test_the_oldest_make_room_by_the_bytes_they_hold() -> None:
 
 
 def test_a_run_is_kept_once_and_counts_once() -> None:
-    hot = HotStates(limit=10)
+    hot = StateCache(limit=10)
     for _ in range(5):
         hot.keep("a", folded(6))
     hot.keep("b", folded(4))
@@ -46,7 +46,7 @@ def test_a_run_is_kept_once_and_counts_once() -> None:
 
 
 def test_a_state_larger_than_everything_is_not_kept() -> None:
-    hot = HotStates(limit=10)
+    hot = StateCache(limit=10)
     hot.keep("a", folded(11))
     assert len(hot) == 0
     hot.keep("b", folded(10))

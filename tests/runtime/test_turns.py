@@ -34,7 +34,7 @@ from adjourn.core.record_parts import Ref
 from adjourn.core.records import Started, dump
 from adjourn.core.state import State
 from adjourn.stores.memory import MemoryStore
-from adjourn.testing.oracle import Watched
+from adjourn.testing.oracle import CheckedStore
 from adjourn.testing.scripted import ScriptedModel, call
 
 SECRET = "a secret of at least thirty-two bytes"
@@ -125,7 +125,7 @@ async def test_to_refer_is_to_copy(seed: int) -> None:
     for text in texts:
         last = (await agent.run(text, after=last)).checkpoint
         copies.append(last)
-    async with Runtime(Watched(MemoryStore())) as rt:
+    async with Runtime(CheckedStore(MemoryStore())) as rt:
         agent, run = talker(seed), None
         for text, copy in zip(texts, copies, strict=True):
             run = await rt.start(agent, text, after=run)
@@ -228,7 +228,7 @@ async def test_a_checkpoint_goes_on_in_another_store_twice(address: str) -> None
         third = await talk(rt, agent, "a", "b", "c")
         text = (await third.checkpoint()).to_json()
     for place in (MemoryStore(), MemoryStore()):
-        async with Runtime(Watched(place), [chat("-", "-", "-", "paid", "four")], secret=SECRET) as rt:
+        async with Runtime(CheckedStore(place), [chat("-", "-", "-", "paid", "four")], secret=SECRET) as rt:
             run = await rt.resume(text, approved=True, by="ana")
             await run.wait(LIMIT)
             assert said(await run.messages()) == ["a", "b", "c"]

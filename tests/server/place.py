@@ -87,7 +87,7 @@ async def a_place(folder: Path, patch: pytest.MonkeyPatch) -> AsyncGenerator[Pla
     """Wait until nothing moves there any more."""
 
     async def nowhere(host: str, port: int, allow: Any) -> list[str]:
-        raise outlet.Blocked(f"{host} is not asked for in tests")
+        raise outlet.AddressBlocked(f"{host} is not asked for in tests")
 
     patch.setattr(outlet, "resolve", nowhere)
     path = folder / "runs.db"

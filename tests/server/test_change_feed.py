@@ -8,7 +8,7 @@ from adjourn.core.codec import decode, encode
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import Decided, RunCompleted
 from adjourn.errors import StoreError
-from adjourn.server.change_feed import Change, Hub
+from adjourn.server.change_feed import Change, ChangeFeed
 from adjourn.server.open_interrupts import OpenInterrupts
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.protocol import Filter, RunRow
@@ -43,7 +43,7 @@ class World:
         self.store = Counting(self.clock.now)
         self.runtime = Runtime(self.store, [], work=False)
         self.runtime._store = self.store
-        self.hub = Hub(self.runtime)
+        self.hub = ChangeFeed(self.runtime)
 
     async def look(self) -> Change | None:
         """What a look finds."""

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjourn.runtime import file_limit
-from adjourn.server.connections import RESERVE, Connections, Place, connections_allowed
+from adjourn.server.connections import RESERVE, ConnectionPlace, Connections, connections_allowed
 
 
 class Line:
@@ -16,7 +16,7 @@ class Line:
         self.all = Connections(most, each, exempt)
         self.closed: list[str] = []
 
-    def come(self, host: str, name: str = "") -> Place | None:
+    def come(self, host: str, name: str = "") -> ConnectionPlace | None:
         return self.all.enter(host, lambda: self.closed.append(name or host))
 
 
@@ -80,7 +80,7 @@ def test_one_ipv6_network_is_one_address() -> None:
 @given(st.lists(st.tuples(st.sampled_from(["enter", "work", "wait", "leave"]), st.integers(0, 3), st.integers(0, 30))))
 def test_the_books_are_always_right(steps: list[tuple[str, int, int]]) -> None:
     """Never more than allowed, in all and for each; what was closed is forgotten; whoever works is never closed."""
-    connections, there, working = Connections(6, 3), list[Place](), set[Place]()
+    connections, there, working = Connections(6, 3), list[ConnectionPlace](), set[ConnectionPlace]()
 
     def come(host: str) -> None:
         place: Any = None

@@ -7,10 +7,10 @@ from tests.server.world import Client, Time, programs
 
 from adjourn.server import serving
 from adjourn.server.problem import Problem
-from adjourn.server.rate_limit import KNOWN, Limit, client_of
+from adjourn.server.rate_limit import KNOWN, RateLimit, client_of
 
 
-def allowed(limit: Limit, client: str, times: int) -> int:
+def allowed(limit: RateLimit, client: str, times: int) -> int:
     count = 0
     for _ in range(times):
         try:
@@ -24,7 +24,7 @@ def allowed(limit: Limit, client: str, times: int) -> int:
 
 def test_a_burst_and_then_so_many_a_second() -> None:
     clock = Time()
-    limit = Limit(10, 20, now=clock)
+    limit = RateLimit(10, 20, now=clock)
     assert allowed(limit, "a", 100) == 20
     assert allowed(limit, "b", 5) == 5  # somebody else
     clock.at += 1.0
@@ -34,7 +34,7 @@ def test_a_burst_and_then_so_many_a_second() -> None:
 
 
 def test_it_remembers_only_so_many() -> None:
-    limit = Limit(1, 1, now=Time())
+    limit = RateLimit(1, 1, now=Time())
     for n in range(KNOWN + 100):
         limit.take(f"client {n}")
     assert len(limit._buckets) == KNOWN

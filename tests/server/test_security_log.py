@@ -10,7 +10,7 @@ from tests.server.world import Client, programs, users_with_roles
 
 from adjourn import Runtime
 from adjourn.server import Serving, serving
-from adjourn.server.security_log import KNOWN, WINDOW, Budget, SecurityLog, Tally
+from adjourn.server.security_log import KNOWN, WINDOW, LineBudget, SecurityLog, Tally
 from adjourn.stores.audit import SECURITY
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.protocol import Store
@@ -20,7 +20,7 @@ from adjourn.testing import FakeClock, Fault, Faulty
 
 
 def test_what_was_done_is_a_line_at_once_and_the_same_again_one_a_minute() -> None:
-    tally = Tally(Budget(100, 20))
+    tally = Tally(LineBudget(100, 20))
     assert tally.count(0, "login", "", "ana", "10.0.0.1") == [{"verb": "login", "by": "ana", "from": "http 10.0.0.1"}]
     assert tally.count(1, "login", "", "ana", "10.0.0.1") == []
     assert tally.count(2, "login", "", "ana", "10.0.0.1") == []
@@ -31,7 +31,7 @@ def test_what_was_done_is_a_line_at_once_and_the_same_again_one_a_minute() -> No
 
 
 def test_what_was_refused_is_counted_for_a_minute_by_address_name_and_cause() -> None:
-    tally = Tally(Budget(100, 20))
+    tally = Tally(LineBudget(100, 20))
     for _ in range(500):
         assert tally.count(0, "login", "unknown_key", "", "10.0.0.1") == []
     assert tally.count(1, "login", "unknown_key", "", "10.0.0.2") == []
@@ -46,14 +46,14 @@ def test_what_was_refused_is_counted_for_a_minute_by_address_name_and_cause() ->
 
 
 def test_what_is_left_at_the_end_is_written() -> None:
-    tally = Tally(Budget(100, 20))
+    tally = Tally(LineBudget(100, 20))
     tally.count(0, "login", "unknown_key", "", "10.0.0.1")
     assert [x["refused"] for x in tally.due(1, last=True)] == ["unknown_key"]
 
 
 def test_a_flood_from_everywhere_ends_in_few_lines_and_every_event_is_counted() -> None:
     """Half a day of 20 refusals a second, each from another address."""
-    tally, lines, sent, day = Tally(Budget(100, 20)), list[dict[str, Any]](), 0, 43_200
+    tally, lines, sent, day = Tally(LineBudget(100, 20)), list[dict[str, Any]](), 0, 43_200
     for second in range(0, day, 10):
         for n in range(200):
             cause = ("unknown_key", "wrong_host", "csrf")[n % 3]

@@ -13,7 +13,7 @@ from tests.server.world import LIMIT, Client, at
 from adjourn import Agent, Runtime, pause_for, tool
 from adjourn.core.codec import encode
 from adjourn.server import Serving, serving
-from adjourn.server.bounded_cache import Kept
+from adjourn.server.bounded_cache import BoundedCache
 from adjourn.testing.scripted import ScriptedModel, call
 from adjourn.views.interrupt_view import LINE, ROOM, WHOLE, cut
 
@@ -135,7 +135,7 @@ def test_a_gist_has_the_shape_of_the_value_and_is_short(value: Any) -> None:
 
 
 def test_what_is_kept_is_bounded_by_its_bytes() -> None:
-    kept: Kept[int, str] = Kept(1_000)
+    kept: BoundedCache[int, str] = BoundedCache(1_000)
     for n in range(100):
         kept.put(n, "x" * 90)
         assert kept.size <= 1_000 and kept.get(n) == "x" * 90

@@ -10,7 +10,7 @@ from tests.server.receiver import HERE, Receiver
 
 from adjourn.errors import Invalid
 from adjourn.server.notifications import webhook as outlet
-from adjourn.server.notifications.webhook import Blocked, check_url, is_public, networks, post
+from adjourn.server.notifications.webhook import AddressBlocked, check_url, is_public, networks, post
 
 PUBLIC = ["1.1.1.1", "93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "2a00:1450:4001:81b::200e"]
 HIDDEN = [
@@ -36,7 +36,7 @@ async def test_what_is_not_public_is_not_reached_however_it_is_written(
     with pytest.raises(Invalid, match="not a public address"):
         check_url(f"https://{host}/hook")
     names(monkeypatch, [address])
-    with pytest.raises(Blocked, match="not a public address"):
+    with pytest.raises(AddressBlocked, match="not a public address"):
         await post("https://innocent.example/hook", b"{}", {})
 
 
@@ -90,7 +90,7 @@ async def test_a_name_with_one_address_too_many_is_not_reached_at_all(monkeypatc
     made = connections(monkeypatch)
     for addresses in (["93.184.216.34", "127.0.0.1"], ["10.0.0.1", "1.1.1.1"], ["fe80::1%eth0"]):
         names(monkeypatch, addresses)
-        with pytest.raises(Blocked):
+        with pytest.raises(AddressBlocked):
             await post("https://two-faced.example/", b"{}", {})
     assert made == []
 
@@ -98,7 +98,7 @@ async def test_a_name_with_one_address_too_many_is_not_reached_at_all(monkeypatc
 async def test_without_encryption_only_what_is_allowed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     names(monkeypatch, ["93.184.216.34"])
     made = connections(monkeypatch)
-    with pytest.raises(Blocked, match="without encryption"):
+    with pytest.raises(AddressBlocked, match="without encryption"):
         await post("http://public.example/", b"{}", {}, allow=networks(HERE))
     assert made == []
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import msgspec
 
 from adjourn.core.records import parse
-from adjourn.stores.audit import AuditRow, chain
+from adjourn.stores.audit import AuditLine, chain
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.notification import Endpoint
 from adjourn.stores.protocol import Halt
@@ -166,7 +166,7 @@ class MemoryForger:
 
     def rewrite(self, run: str, old: str, new: str) -> None:
         lines = rehashed([x.body.replace(old, new) for x in self._s._audit[run]])
-        self._s._audit[run] = [AuditRow(run, n, body, head) for n, (body, head) in enumerate(lines, 1)]
+        self._s._audit[run] = [AuditLine(run, n, body, head) for n, (body, head) in enumerate(lines, 1)]
         journal = rehashed([(body or "").replace(old, new) for body in self._s._journals[run]], self._s._runs[run].salt)
         self._s._journals[run] = [body for body, _ in journal]
         row = self._s._runs[run]

@@ -18,8 +18,8 @@ import pytest
 from adjourn.core.records import Said, Started, Stepped
 from adjourn.errors import StoreError
 from adjourn.stores.protocol import Filter
-from adjourn.stores.rules.transaction import Rule
-from adjourn.stores.rules.values import Ask
+from adjourn.stores.rules.transaction import StoreRule
+from adjourn.stores.rules.values import ReadRequest
 from adjourn.stores.sqlite import SQLiteStore, connection
 from adjourn.stores.sqlite import migrations as migrate
 from adjourn.stores.sqlite import store as sqlite
@@ -111,7 +111,7 @@ async def test_a_word_that_shares_its_commit_with_a_lease_is_synced(disk: Counti
             busy.set()
             free.wait()
 
-        held = asyncio.ensure_future(store._writer.ask(Rule(Ask(), hold, light=True)))
+        held = asyncio.ensure_future(store._writer.ask(StoreRule(ReadRequest(), hold, light=True)))
         await asyncio.to_thread(busy.wait)
         before, transactions = disk.syncs, store.transactions
         both = [store.renew(lease, TTL), store.deliver("r1", Said(text="hi"))]
@@ -298,7 +298,7 @@ async def test_a_cancelled_caller_does_not_cut_a_transaction_in_half(path: Path)
     async with opened(path) as store:
         await store.create(started())
         gate = threading.Event()
-        blocked = asyncio.ensure_future(store._writer.ask(Rule(Ask(), lambda _: gate.wait(5))))
+        blocked = asyncio.ensure_future(store._writer.ask(StoreRule(ReadRequest(), lambda _: gate.wait(5))))
         await asyncio.sleep(0.01)
         words = [asyncio.ensure_future(store.deliver("r1", Said(text=str(n)))) for n in range(5)]
         await asyncio.sleep(0)

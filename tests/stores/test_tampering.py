@@ -14,7 +14,7 @@ from tests.stores.forger import FileForger, Forger, MemoryForger, resealed
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.records import Intended, Parked, PauseAsked, RunCompleted, Said
 from adjourn.errors import AuditBroken, UnknownRun
-from adjourn.stores.audit import SECURITY, Broken
+from adjourn.stores.audit import SECURITY, BrokenChain
 from adjourn.stores.audit_key import SecretKey
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.notification import Endpoint
@@ -44,7 +44,7 @@ class World:
             return MemoryForger(self.store)
         return FileForger(self.path)
 
-    async def broken(self, *keys: SecretKey, since: Anchor | None = None) -> list[Broken]:
+    async def broken(self, *keys: SecretKey, since: Anchor | None = None) -> list[BrokenChain]:
         return list(await self.store.verify(keys, since))
 
     async def seal(self, key: SecretKey | None = KEY) -> Seal:

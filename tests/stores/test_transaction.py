@@ -13,8 +13,8 @@ from adjourn.core.records import CancelAsked, Parked, RunCompleted, Said, Steppe
 from adjourn.errors import AlreadyDecided, Refused, StoreError
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.protocol import Lease, RunRow, Store
-from adjourn.stores.rules.transaction import Rule, Sheet
-from adjourn.stores.rules.values import Ask, Seen
+from adjourn.stores.rules.transaction import Sheet, StoreRule
+from adjourn.stores.rules.values import ReadRequest, ReadResult
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.testing import check_rows
 from adjourn.testing.contract.fixtures import approval, begin, commit, started, wait_for, yes
@@ -54,7 +54,7 @@ READS: dict[str, Callable[[Sheet], Any]] = {
 
 @pytest.mark.parametrize("what", READS)
 def test_what_was_not_asked_for_cannot_be_read(what: str) -> None:
-    sheet = Sheet(Ask("r1"), Seen(0.0, RunRow("r1", "agent", "clerk", seq=3)))
+    sheet = Sheet(ReadRequest("r1"), ReadResult(0.0, RunRow("r1", "agent", "clerk", seq=3)))
     with pytest.raises(AssertionError, match="not asked for"):
         READS[what](sheet)
 
@@ -71,7 +71,7 @@ async def test_a_rule_that_reads_what_it_did_not_ask_for_fails_alone_and_writes_
         READS[what](sheet)
 
     async with one_batch(store) as batch:
-        failed = batch(store._write(Rule(Ask("r1"), work)))
+        failed = batch(store._write(StoreRule(ReadRequest("r1"), work)))
         word = batch(store.deliver("r1", Said(text="hi")))
     with pytest.raises(StoreError, match="AssertionError: .*not asked for"):
         await failed
@@ -103,7 +103,7 @@ async def one_batch(store: SQLiteStore) -> AsyncGenerator[Callable[[Any], asynci
         busy.set()
         free.wait()
 
-    holding = asyncio.ensure_future(store._writer.ask(Rule(Ask(), hold, light=True)))
+    holding = asyncio.ensure_future(store._writer.ask(StoreRule(ReadRequest(), hold, light=True)))
     await asyncio.to_thread(busy.wait)
     begun: list[asyncio.Future[Any]] = []
 

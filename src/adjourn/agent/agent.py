@@ -20,7 +20,7 @@ from adjourn.core.messages import ToolSpec
 from adjourn.core.model_request import Terms
 from adjourn.core.policy import Policy, refuse_twins
 from adjourn.core.stop import MaxSteps, Stop
-from adjourn.driver.program import Desk
+from adjourn.driver.program import StepHandle
 from adjourn.errors import InvalidDefinition, Misused
 from adjourn.models.model import Model
 from adjourn.models.pydantic_ai.provider import resolve
@@ -39,25 +39,27 @@ T = TypeVar("T", default=str)
 
 
 class Agent(Definition[T]):
-    """Instructions, a model, tools, a policy and limits. It holds no state: one agent may have any number of
-    runs.
+    """Instructions, a model, tools, a policy and limits. It holds no state: one agent may have any
+    number of runs.
 
     Args:
         name: the name by which runs find it; without `:` and `/`.
-        model: a provider string (`"openai:gpt-5-mini"`), a pydantic-ai model, or any object of the `Model`
-            protocol.
-        instructions: a string, or a function over the run's context (`run_id`, `state`, `resources`), called
-            for each model call.
+        model: a provider string (`"openai:gpt-5-mini"`), a pydantic-ai model, or any object of the
+            `Model` protocol.
+        instructions: a string, or a function over the run's context (`run_id`, `state`,
+            `resources`), called for each model call.
         tools: `Tool` objects, plain functions, or other agents.
-        policy: rules for tool calls; without one, every tool is allowed that does not say otherwise itself.
+        policy: rules for tool calls; without one, every tool is allowed that does not say otherwise
+            itself.
         stop: the conditions that end a run.
         output_type: the type of the output.
         settings: model settings, passed with each request.
         retries: attempts per model call, for errors that may pass.
-        on_change: what to do with a run of another definition: `"refuse"`, or `"warn"` and continue.
-        history: what of a conversation the model is sent: `trim`, `drop_tool_results`, `summarise`, or
-            functions from messages to messages, applied in this order. The conversation itself stays
-            complete.
+        on_change: what to do with a run of another definition: `"refuse"`, or `"warn"` and
+            continue.
+        history: what of a conversation the model is sent: `trim`, `drop_tool_results`, `summarise`,
+            or functions from messages to messages, applied in this order. The conversation itself
+            stays complete.
     """
 
     kind: ClassVar[Kind] = "agent"
@@ -78,13 +80,17 @@ class Agent(Definition[T]):
         history: Iterable[Processor] = (),
     ) -> None:
         if not isinstance(name, str) or not name or any(c in name for c in ":/\n"):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"agent name must be a short string without ':' or '/', got {name!r}")
+            raise InvalidDefinition(
+                f"agent name must be a short string without ':' or '/', got {name!r}"
+            )
         if not isinstance(stop, Stop):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(
                 f"agent {name!r}: stop= must be conditions such as MaxSteps(30) | MaxCost(5), got {stop!r}"
             )
         if policy is not None and not isinstance(policy, Policy):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"agent {name!r}: policy= must be a Policy([...]), got {policy!r}")
+            raise InvalidDefinition(
+                f"agent {name!r}: policy= must be a Policy([...]), got {policy!r}"
+            )
         if isinstance(retries, bool) or not isinstance(retries, int) or retries < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(
                 f"agent {name!r}: retries= must be the number of attempts, at least 1, got {retries!r}"
@@ -94,9 +100,18 @@ class Agent(Definition[T]):
                 f"agent {name!r}: instructions= must be a string or a function, got {instructions!r}"
             )
         check_on_change(on_change)
-        self.name, self.policy, self.stop, self.retries, self.on_change = name, policy, stop, retries, on_change
+        self.name, self.policy, self.stop, self.retries, self.on_change = (
+            name,
+            policy,
+            stop,
+            retries,
+            on_change,
+        )
         self.instructions = instructions
-        self.settings = dict(settings) if settings else None
+        if settings:
+            self.settings = dict(settings)
+        else:
+            self.settings = None
         self.history = History(name, history)
         given, self.toolsets = _split(tools)
         self.tools = _by_name(name, given)
@@ -105,11 +120,18 @@ class Agent(Definition[T]):
         self._check_policies()
 
     def _check_policies(self) -> None:
-        """Raise `InvalidDefinition` for rules about what there is not, and for rules of agents that cannot be told apart."""
+        """Raise `InvalidDefinition` for rules about what there is not, and for rules of agents that
+        cannot be told apart."""
         agents = family(self).values()
-        if self.policy is not None and not any(agent.toolsets for agent in agents):  # what is found later may be meant
-            self.policy.check({name: (lambda t=t: t.schema) for a in agents for name, t in a.tools.items()})
-        refuse_twins([rule for agent in agents if agent.policy is not None for rule in agent.policy.rules])
+        if self.policy is not None and not any(
+            agent.toolsets for agent in agents
+        ):  # what is found later may be meant
+            self.policy.check(
+                {name: (lambda t=t: t.schema) for a in agents for name, t in a.tools.items()}
+            )
+        refuse_twins(
+            [rule for agent in agents if agent.policy is not None for rule in agent.policy.rules]
+        )
 
     @property
     def program(self) -> AgentProgram:
@@ -122,19 +144,28 @@ class Agent(Definition[T]):
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """Names and schemas of the agent, its tools and its policy: what a paused run depends on."""
+        """Names and schemas of the agent, its tools and its policy: what a paused run depends
+        on."""
         return self._fingerprint
 
     @cached_property
     def _fingerprint(self) -> dict[str, Any]:
-        children = {t.agent.name: t.agent.fingerprint for t in self.tools.values() if isinstance(t, AgentTool)}
+        children = {
+            t.agent.name: t.agent.fingerprint
+            for t in self.tools.values()
+            if isinstance(t, AgentTool)
+        }
         return {
             "name": self.name,
             "tools": {t.name: t.definition[:16] for t in self.tools.values()},
             "parameters": {t.name: t.parameters for t in self.tools.values()},
             "policy": self.policy.fingerprint if self.policy else [],
             "output": self.output.fingerprint,
-            **({"strictness": self.policy.strictness} if self.policy and self.policy.strictness else {}),
+            **(
+                {"strictness": self.policy.strictness}
+                if self.policy and self.policy.strictness
+                else {}
+            ),
             **({"agents": children} if children else {}),
             **({"toolsets": [toolset.name for toolset in self.toolsets]} if self.toolsets else {}),
         }
@@ -145,9 +176,13 @@ class Agent(Definition[T]):
         return (*(t.spec for t in self.tools.values()), *self.output.specs)
 
     def terms(self, instructions: str, found: Mapping[str, Tool] | None = None) -> Terms:
-        """What a request has beside its messages, as it is recorded. `found`: the tools that were found for it."""
+        """What a request has beside its messages, as it is recorded. `found`: the tools that were
+        found for it."""
         if found:
-            specs = [*self._terms.tools, *(plain(msgspec.to_builtins(tool.spec), "tools") for tool in found.values())]
+            specs = [
+                *self._terms.tools,
+                *(plain(msgspec.to_builtins(tool.spec), "tools") for tool in found.values()),
+            ]
             return msgspec.structs.replace(self._terms, instructions=instructions, tools=specs)
         if self._terms.instructions == instructions:
             return self._terms
@@ -155,7 +190,10 @@ class Agent(Definition[T]):
 
     @cached_property
     def _terms(self) -> Terms:
-        instructions = self.instructions if isinstance(self.instructions, str) else ""
+        if isinstance(self.instructions, str):
+            instructions = self.instructions
+        else:
+            instructions = ""
         tools = cast("list[Any]", plain(msgspec.to_builtins(self.specs), "tools"))
         return Terms(instructions, self.model.name, recorded_settings(self.settings), tools)
 
@@ -163,19 +201,27 @@ class Agent(Definition[T]):
         """An output as the output type."""
         return self.output.load(value)
 
-    def instructions_for(self, desk: Desk) -> str:
+    def instructions_for(self, desk: StepHandle) -> str:
         """The instructions for a model call of this run."""
-        return self.instructions if isinstance(self.instructions, str) else self.instructions(desk)
+        if isinstance(self.instructions, str):
+            return self.instructions
+        return self.instructions(desk)
 
     async def run(
-        self, input: Any, *, resources: Mapping[str, Any] | None = None, after: Saved | None = None, by: str = ""
+        self,
+        input: Any,
+        *,
+        resources: Mapping[str, Any] | None = None,
+        after: Saved | None = None,
+        by: str = "",
     ) -> Outcome[T]:
         """Run until it ends or waits for a person. Raises `RunFailed`.
 
         Args:
             input: a string or any JSON value.
             resources: the live objects that tools need, by name.
-            after: the checkpoint of a run that has ended: this run is the next turn of its conversation.
+            after: the checkpoint of a run that has ended: this run is the next turn of its
+                conversation.
             by: who starts the run.
         """
         from adjourn.runtime.local import LocalRuntime
@@ -197,8 +243,8 @@ class Agent(Definition[T]):
     ) -> Outcome[T]:
         """Continue from a checkpoint, in any process. No finished call runs again.
 
-        Everything is checked before an answer is used. The same checkpoint can be resumed twice, because
-        nothing is remembered between calls; a `Runtime` prevents that.
+        Everything is checked before an answer is used. The same checkpoint can be resumed twice,
+        because nothing is remembered between calls; a `Runtime` prevents that.
 
         Args:
             checkpoint: a `Checkpoint`, its JSON (`str` or `bytes`), or the parsed dict.
@@ -212,8 +258,15 @@ class Agent(Definition[T]):
         """
         from adjourn.runtime.local import LocalRuntime
 
-        said: dict[str, Any] = {"answers": answers, "approved": approved, "instruction": instruction, "by": by or ""}
-        run = await LocalRuntime(self, resources).resume(checkpoint, answer, **said, on_change=on_change)
+        said: dict[str, Any] = {
+            "answers": answers,
+            "approved": approved,
+            "instruction": instruction,
+            "by": by or "",
+        }
+        run = await LocalRuntime(self, resources).resume(
+            checkpoint, answer, **said, on_change=on_change
+        )
         return await run.wait()
 
     def stream(
@@ -230,11 +283,13 @@ class Agent(Definition[T]):
         after: Saved | None = None,
         on_change: OnChange | None = None,
     ) -> AbstractAsyncContextManager["RunStream[T]"]:
-        """Run or resume with a live handle: `async with agent.stream(input) as run: async for event in run: …`.
+        """Run or resume with a live handle: `async with agent.stream(input) as run: async for event
+        in run: …`.
 
         Args:
             input, after: as for `run`.
-            checkpoint, answer, answers, approved, instruction, on_change: as for `resume`, instead of
+            checkpoint, answer, answers, approved, instruction, on_change: as for `resume`, instead
+            of
                 `input`.
             resources: the live objects that tools need, by name.
             by: who starts the run or answers.
@@ -245,7 +300,12 @@ class Agent(Definition[T]):
         from adjourn.runtime.stream import RunStream
 
         runtime = LocalRuntime(self, resources)
-        said: dict[str, Any] = {"answers": answers, "approved": approved, "instruction": instruction, "by": by or ""}
+        said: dict[str, Any] = {
+            "answers": answers,
+            "approved": approved,
+            "instruction": instruction,
+            "by": by or "",
+        }
 
         async def begin() -> "Run[T]":
             if checkpoint is None:
@@ -255,7 +315,12 @@ class Agent(Definition[T]):
         return RunStream(runtime, begin)
 
     def run_sync(
-        self, input: Any, *, resources: Mapping[str, Any] | None = None, after: Saved | None = None, by: str = ""
+        self,
+        input: Any,
+        *,
+        resources: Mapping[str, Any] | None = None,
+        after: Saved | None = None,
+        by: str = "",
     ) -> Outcome[T]:
         """`run`, for a program without an event loop.
 
@@ -280,15 +345,22 @@ class Agent(Definition[T]):
         """`resume`, for a program without an event loop.
 
         Args:
-            checkpoint, answer, answers, approved, instruction, by, resources, on_change: as for `resume`.
+            checkpoint, answer, answers, approved, instruction, by, resources, on_change: as for
+            `resume`.
         """
         _no_loop("resume")
         return asyncio.run(
             self.resume(
-                checkpoint, answer, answers=answers, approved=approved, instruction=instruction, by=by,
-                resources=resources, on_change=on_change,
+                checkpoint,
+                answer,
+                answers=answers,
+                approved=approved,
+                instruction=instruction,
+                by=by,
+                resources=resources,
+                on_change=on_change,
             )
-        )  # fmt: skip
+        )
 
     def as_tool(
         self,
@@ -336,7 +408,10 @@ def _by_name(agent: str, tools: Iterable[Any]) -> dict[str, Tool]:
     for given in tools:
         if isinstance(given, Agent):
             given = given.as_tool()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        one = given if isinstance(given, Tool) else tool(given)
+        if isinstance(given, Tool):
+            one = given
+        else:
+            one = tool(given)
         if one.name in found:
             raise InvalidDefinition(f"agent {agent!r} has two tools named {one.name!r}")
         found[one.name] = one
@@ -349,5 +424,6 @@ def _no_loop(verb: str) -> None:
     except RuntimeError:
         return
     raise Misused(
-        f"{verb}_sync cannot be used inside a running event loop (Jupyter has one): use `await agent.{verb}(...)`"
+        f"{verb}_sync cannot be used inside a running event loop (Jupyter has one): use "
+        f"`await agent.{verb}(...)`"
     )

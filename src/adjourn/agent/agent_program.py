@@ -23,7 +23,7 @@ from adjourn.core.records import NEVER, Asked, Fact, Intended, Returned, RunComp
 from adjourn.core.signatures import is_genuine
 from adjourn.core.state import Call, State
 from adjourn.core.stop import External, Leaf, Progress, TextMention, ToolCalled, Tripped
-from adjourn.driver.program import Desk
+from adjourn.driver.program import StepHandle
 from adjourn.errors import Invalid, InvalidDefinition
 
 if TYPE_CHECKING:
@@ -35,23 +35,32 @@ ALLOWED = Judgement(Verdict.ALLOW)
 
 
 class Conversations:
-    """The conversations of a run's agents: may a call of theirs run, is a model call due, how is a step of theirs done.
+    """The conversations of a run's agents: may a call of theirs run, is a model call due, how is a
+    step of theirs done.
 
-    A program has one, and adds what is its own: where conversations come from, its limits, and its end.
+    A program has one, and adds what is its own: where conversations come from, its limits, and its
+    end.
     """
 
     def __init__(self, agents: "dict[str, Agent[Any]]") -> None:
         self.agents = agents
 
     def check_requester(self, by: str) -> None:
-        """Raise `Invalid` where a rule wants somebody else than who asked, and nobody says who asks."""
+        """Raise `Invalid` where a rule wants somebody else than who asked, and nobody says who
+        asks."""
         if by:
             return
         for agent in self.agents.values():
-            rules = agent.policy.rules if agent.policy is not None else ()
+            if agent.policy is not None:
+                rules = agent.policy.rules
+            else:
+                rules = ()
             if wanting := next((rule for rule in rules if rule.not_requester), None):
                 raise Invalid(
-                    f"the rule «{wanting.text}» of {agent.name!r} needs another person than the requester (not_requester)",
+                    (
+                        f"the rule «{wanting.text}» of {agent.name!r} needs another person than "
+                        f"the requester (not_requester)"
+                    ),
                     advice="pass the requester with by=",
                 )
 
@@ -82,20 +91,37 @@ class Conversations:
             return Refuse(f"invalid arguments for {tool.name}: {e}", "invalid")
         if call.attempt == 0 and not tool.is_complete(call.args):  # recorded by an older version
             return Refuse(
-                f"invalid arguments for {tool.name}: what it draws itself was not recorded; call it again", "invalid"
+                f"invalid arguments for {tool.name}: what it draws itself was not recorded; call it again",
+                "invalid",
             )
         judged = self._verdict(up, tool, args)
         if judged.verdict == Verdict.DENY:
             return Refuse(f"not allowed: {judged.reason or f'policy denies {tool.name}'}", "denied")
-        gate = judged.gate() if judged.verdict == Verdict.ASK else ()
+        if judged.verdict == Verdict.ASK:
+            gate = judged.gate()
+        else:
+            gate = ()
         # Only what somebody agrees to is compared with what they were shown.
-        shown = action_digest(state.run, call.id, tool.name, tool.exact, args) if gate else ""
-        child = tool.agent.name if isinstance(tool, AgentTool) else ""
+        if gate:
+            shown = action_digest(state.run, call.id, tool.name, tool.exact, args)
+        else:
+            shown = ""
+        if isinstance(tool, AgentTool):
+            child = tool.agent.name
+        else:
+            child = ""
         intended = Intended(
-            call=call.id, tool=tool.name, attempt=call.attempt + 1, digest=shown, effect=tool.effect.value,
-            undo=tool.undo is not None, under=state.agents_under(call.path), agent=child, input=args.get("input") if child else None,
+            call=call.id,
+            tool=tool.name,
+            attempt=call.attempt + 1,
+            digest=shown,
+            effect=tool.effect.value,
+            undo=tool.undo is not None,
+            under=state.agents_under(call.path),
+            agent=child,
+            input=args.get("input") if child else None,
             gate=gate,
-        )  # fmt: skip
+        )
         if gate:
             agreed = self._agreed(state, call, tool, args, judged, intended, now)
             if agreed is None:
@@ -110,7 +136,9 @@ class Conversations:
                 judgements.append(agent.policy.judge(tool.name, args, tool.schema))
         if tool.rule is not None:
             judgements.append(Judgement(tool.rule.verdict, "", (tool.rule,)))
-        return strictest(judgements) if judgements else ALLOWED
+        if judgements:
+            return strictest(judgements)
+        return ALLOWED
 
     def _agreed(
         self,
@@ -129,18 +157,36 @@ class Conversations:
                 continue
             again = grant.lives == call.id and tool.effect.value in ("read", "idempotent")
             spent = bool(grant.lives) and not again and not grant.for_run
-            gate = judged.gate(judged.expiring) if grant.asked.escalated else intended.gate
+            if grant.asked.escalated:
+                gate = judged.gate(judged.expiring)
+            else:
+                gate = intended.gate
             lives = msgspec.structs.replace(intended, grant=interrupt, gate=gate)
             why = objection(
-                state.run, lives, grant.asked, grant.decisions, state.requesters, now, spent,
-                lambda decided, asked=grant.asked: is_genuine(state.trust, state.run, asked, decided),
-            )  # fmt: skip
+                state.run,
+                lives,
+                grant.asked,
+                grant.decisions,
+                state.requesters,
+                now,
+                spent,
+                lambda decided, asked=grant.asked: is_genuine(
+                    state.trust, state.run, asked, decided
+                ),
+            )
             if not why:
                 return lives
         return None
 
     def _asked(
-        self, state: State, call: Call, tool: Tool, args: dict[str, Any], judged: Judgement, shown: str, now: float
+        self,
+        state: State,
+        call: Call,
+        tool: Tool,
+        args: dict[str, Any],
+        judged: Judgement,
+        shown: str,
+        now: float,
     ) -> Asked:
         rules = tuple({rule.identity: rule for rule in judged.rules}.values())
         groups = set(chain.from_iterable(rule.groups for rule in rules))
@@ -149,24 +195,38 @@ class Conversations:
         gate = judged.gate()
         first = judged.expiring
         asked = Asked(
-            gate=gate, action=shown, requesters=tuple(sorted(state.requesters)),
-            i=state.next_interrupt(call.id), kind="approval", call=call.id, tool=tool.name, args=args,
-            definition=tool.exact, describes=tool.description, effect=tool.effect.value, undo=tool.undo is not None,
-            reason=judged.reason, rules=tuple(rule.text for rule in rules) or (DEFAULT,),
+            gate=gate,
+            action=shown,
+            requesters=tuple(sorted(state.requesters)),
+            i=state.next_interrupt(call.id),
+            kind="approval",
+            call=call.id,
+            tool=tool.name,
+            args=args,
+            definition=tool.exact,
+            describes=tool.description,
+            effect=tool.effect.value,
+            undo=tool.undo is not None,
+            reason=judged.reason,
+            rules=tuple(rule.text for rule in rules) or (DEFAULT,),
             approvers=people(gate),
             groups=tuple(sorted(groups)),
             not_requester=any(rule.not_requester for rule in rules),
             queue=bool(rules) and all(rule.queue for rule in rules),
             valid_for=min(lasting, default=NEVER),
             remind_every=min(reminding, default=NEVER),
-            schema=tool.edit_schema, expires=now + first.expires_in if first else NEVER,
-            on_expiry=first.on_expiry if first else "deny", escalate_to=first.escalate_to if first else (),
-            escalated_gate=judged.gate(first) if first and first.escalate_to else (), under=state.agents_under(call.path),
-        )  # fmt: skip
+            schema=tool.edit_schema,
+            expires=now + first.expires_in if first else NEVER,
+            on_expiry=first.on_expiry if first else "deny",
+            escalate_to=first.escalate_to if first else (),
+            escalated_gate=judged.gate(first) if first and first.escalate_to else (),
+            under=state.agents_under(call.path),
+        )
         return msgspec.structs.replace(asked, digest=shown_digest(state.run, asked))
 
     def is_due(self, state: State, thread: Thread, now: float, plan: Plan) -> bool:
-        """Whether its model call may be made now; if it has failed, what follows from that is added to the plan."""
+        """Whether its model call may be made now; if it has failed, what follows from that is added
+        to the plan."""
         agent = self.agents[thread.agent]
         step, _ = _next_call(agent, thread)
         if fault := state.faults.get(step):
@@ -187,7 +247,13 @@ class Conversations:
                 }
                 under = state.agents_under(thread.path)
                 plan.moves.append(
-                    Asked(i=state.next_interrupt(step), kind="error", step=step, payload=payload, under=under)
+                    Asked(
+                        i=state.next_interrupt(step),
+                        kind="error",
+                        step=step,
+                        payload=payload,
+                        under=under,
+                    )
                 )
                 return False
             if fault.retry_at > now:
@@ -200,7 +266,9 @@ class Conversations:
         step, kind = _next_call(self.agents[thread.agent], thread)
         fault = state.faults.get(step)
         under = state.agents_under(thread.path)
-        plan.start.append(Step(step, kind, thread.path, None, under, (fault.count if fault else 0) + 1))
+        plan.start.append(
+            Step(step, kind, thread.path, None, under, (fault.count if fault else 0) + 1)
+        )
 
     def returns(self, thread: Thread, plan: Plan) -> None:
         """A nested agent has its output."""
@@ -215,25 +283,37 @@ class Conversations:
         return isinstance(tool, AgentTool) and tool.on_failure == "tell"
 
     def tripped(self, state: State, thread: Thread, now: float) -> tuple[Tripped | None, str]:
-        """The first limit of a nested agent on the way down to this conversation that has tripped, and the agent's path.
-        It counts its own conversation and those below it."""
+        """The first limit of a nested agent on the way down to this conversation that has tripped,
+        and the agent's path. It counts its own conversation and those below it."""
         for path in ancestors(thread.path):
             if path in state.threads:
-                stop, extended = self.agents[state.threads[path].agent].stop, limits_at(state.extended, path)
+                stop, extended = (
+                    self.agents[state.threads[path].agent].stop,
+                    limits_at(state.extended, path),
+                )
                 if tripped := stop.check(_progress_below(state, path, now), extended):
                     return tripped, path
         return None, ""
 
     def stop(self, state: State, thread: Thread, tripped: Tripped, path: str, plan: Plan) -> None:
-        """What follows from a limit of the agent at `path`: a person is asked, or the nested agent ends."""
+        """What follows from a limit of the agent at `path`: a person is asked, or the nested agent
+        ends."""
         leaf = tripped.leaf
         if tripped.action == "pause":
             if not is_open(state, "limit"):
-                payload = {"limit": leaf.budget, "condition": leaf.name, "question": f"{leaf.name} is reached. Go on?"}
+                payload = {
+                    "limit": leaf.budget,
+                    "condition": leaf.name,
+                    "question": f"{leaf.name} is reached. Go on?",
+                }
                 step = limit_step(leaf.name, path)
-                plan.ask(Asked(i=state.next_interrupt(step), kind="limit", step=step, payload=payload))
+                plan.ask(
+                    Asked(i=state.next_interrupt(step), kind="limit", step=step, payload=payload)
+                )
         else:
-            plan.facts.append(Returned(call=thread.path, error=f"stopped by {leaf.name}; so far: {thread.text}"))
+            plan.facts.append(
+                Returned(call=thread.path, error=f"stopped by {leaf.name}; so far: {thread.text}")
+            )
 
     def missing(self, resources: Mapping[str, Any]) -> set[str]:
         """Resources that tools of the agents need and that are not there."""
@@ -245,7 +325,7 @@ class Conversations:
 
     # Steps
 
-    async def perform(self, step: Step, desk: Desk) -> Fact:
+    async def perform(self, step: Step, desk: StepHandle) -> Fact:
         """A model call, or a step of a tool's call; the one fact that ends it."""
         if step.kind == "model":
             return await model_call.reply(self._agent(desk.state, step.path), step, desk)
@@ -296,15 +376,22 @@ class AgentProgram:
 
     def next(self, state: State, now: float, plan: Plan) -> None:
         if state.stop_now:
-            wind_up(plan, state, completed(state.threads[""], state.threads[""].text, stopped=state.stop_now))
+            wind_up(
+                plan,
+                state,
+                completed(state.threads[""], state.threads[""].text, stopped=state.stop_now),
+            )
             return
         self._threads(state, now, plan)
 
     def _threads(self, state: State, now: float, plan: Plan) -> None:
         """Each conversation: its model call, or its end."""
         end: RunCompleted | None = None
-        # Conversations that have ended stay in `threads`, and not every live call is one: look through the shorter.
-        for path in state.threads if len(state.threads) <= len(state.live) + 1 else ("", *state.live):
+        # Conversations that have ended stay in `threads`, and not every live call is one: look
+        # through the shorter.
+        for path in (
+            state.threads if len(state.threads) <= len(state.live) + 1 else ("", *state.live)
+        ):
             thread = state.threads.get(path)
             if thread is None or (path and path not in state.live):
                 continue
@@ -318,8 +405,11 @@ class AgentProgram:
         if end is not None:
             wind_up(plan, state, end)
 
-    def _model_due(self, state: State, thread: Thread, now: float, plan: Plan) -> RunCompleted | None:
-        """Add the model call, or what stands against it; a limit that ends the run is given back."""
+    def _model_due(
+        self, state: State, thread: Thread, now: float, plan: Plan
+    ) -> RunCompleted | None:
+        """Add the model call, or what stands against it; a limit that ends the run is given
+        back."""
         if not self._conversations.is_due(state, thread, now, plan):
             return None
         tripped, path = self._tripped(state, thread, now)
@@ -332,25 +422,34 @@ class AgentProgram:
         return None
 
     def _tripped(self, state: State, thread: Thread, now: float) -> tuple[Tripped | None, str]:
-        """The first limit on the way down to this conversation that has tripped, and the path of its agent. The root's
-        limits count the whole run, a nested agent's its own conversation and those below it."""
+        """The first limit on the way down to this conversation that has tripped, and the path of
+        its agent. The root's limits count the whole run, a nested agent's its own conversation and
+        those below it."""
         root = state.threads.get("", thread)
         whole = Progress(
-            state.steps, state.usage.total_tokens, state.usage.cost, now - state.started.at, SpokenText(root),
-            frozenset(state.called), frozenset(state.flags), state.waited,
-        )  # fmt: skip
+            state.steps,
+            state.usage.total_tokens,
+            state.usage.cost,
+            now - state.started.at,
+            SpokenText(root),
+            frozenset(state.called),
+            frozenset(state.flags),
+            state.waited,
+        )
         if tripped := self.stop.check(whole, state.extended):
             return tripped, ""
         return self._conversations.tripped(state, thread, now)
 
-    async def perform(self, step: Step, desk: Desk) -> Fact:
+    async def perform(self, step: Step, desk: StepHandle) -> Fact:
         return await self._conversations.perform(step, desk)
 
 
 class AgentTool(Tool):
     """An agent as a tool of another: its conversation is a path inside the same run."""
 
-    def __init__(self, agent: "Agent[Any]", name: str, description: str, on_failure: str = "ask") -> None:
+    def __init__(
+        self, agent: "Agent[Any]", name: str, description: str, on_failure: str = "ask"
+    ) -> None:
         if on_failure not in ("ask", "tell"):
             raise InvalidDefinition(
                 f"as_tool of {agent.name!r}: on_failure= must be 'ask' or 'tell', got {on_failure!r:.80}"
@@ -370,11 +469,14 @@ def _never(input: str) -> None:
 
 
 def family(agent: "Agent[Any]", above: "tuple[Agent[Any], ...]" = ()) -> "dict[str, Agent[Any]]":
-    """The agent and everything below it, by name; raises `InvalidDefinition` if a name is not enough to find one."""
+    """The agent and everything below it, by name; raises `InvalidDefinition` if a name is not
+    enough to find one."""
     way = (*above, agent)
     if any(one is agent for one in above):
         circle = " → ".join(one.name for one in way)
-        raise InvalidDefinition(f"agent {agent.name!r} would be its own tool ({circle}): take one of them out")
+        raise InvalidDefinition(
+            f"agent {agent.name!r} would be its own tool ({circle}): take one of them out"
+        )
     found: dict[str, Agent[Any]] = {agent.name: agent}
     for tool in agent.tools.values():
         if isinstance(tool, AgentTool):
@@ -410,9 +512,15 @@ def _progress_below(state: State, path: str, now: float) -> Progress:
         called.update(thread.called)
     top = state.threads[path]
     return Progress(
-        steps, usage.total_tokens, usage.cost, now - top.at, SpokenText(top),
-        frozenset(called), frozenset(state.flags), state.waited - top.waited,
-    )  # fmt: skip
+        steps,
+        usage.total_tokens,
+        usage.cost,
+        now - top.at,
+        SpokenText(top),
+        frozenset(called),
+        frozenset(state.flags),
+        state.waited - top.waited,
+    )
 
 
 def _ended(leaf: Leaf, thread: Thread) -> RunCompleted:

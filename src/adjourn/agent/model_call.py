@@ -1,4 +1,5 @@
-"""A model call of an agent's conversation, and one for a summary of it: what is sent, and the fact that ends it."""
+"""A model call of an agent's conversation, and one for a summary of it: what is sent, and the fact
+that ends it."""
 
 import asyncio
 import logging
@@ -11,12 +12,20 @@ from adjourn.agent.tool import drawn_for
 from adjourn.agent.toolset import find_tools, with_findings
 from adjourn.bodies.runner import retry_at
 from adjourn.core.codec import encode, legible, plain, text_of
-from adjourn.core.messages import ModelRequest, Reply, ReplyPart, Text, TextDelta, Thinking, ToolCall
+from adjourn.core.messages import (
+    ModelRequest,
+    Reply,
+    ReplyPart,
+    Text,
+    TextDelta,
+    Thinking,
+    ToolCall,
+)
 from adjourn.core.model_request import UNRECORDED, Terms, difference, recorded, request_digest
 from adjourn.core.plan import Step
 from adjourn.core.records import Fact, Faulted, Replied, Summarised
 from adjourn.core.summary import question
-from adjourn.driver.program import Desk
+from adjourn.driver.program import StepHandle
 from adjourn.errors import LeaseLost, ModelError, NotJSON, StoreError
 from adjourn.models.model import Model
 
@@ -28,7 +37,7 @@ PRIVATE = ("extra_headers", "extra_body")
 """Settings that may hold a password."""
 
 
-async def reply(agent: "Agent[Any]", step: Step, desk: Desk) -> Fact:
+async def reply(agent: "Agent[Any]", step: Step, desk: StepHandle) -> Fact:
     """The model's next reply, or that it failed."""
     started = desk.now()
     thread = desk.state.threads[step.path]
@@ -45,7 +54,9 @@ async def reply(agent: "Agent[Any]", step: Step, desk: Desk) -> Fact:
             path=step.path,
             session=desk.state.started.session,
         )
-        answer = with_findings(recordable(await _stream(agent.model, request, desk, step.path)), found)
+        answer = with_findings(
+            recordable(await _stream(agent.model, request, desk, step.path)), found
+        )
     except (asyncio.CancelledError, LeaseLost, StoreError):
         raise
     except Exception as e:
@@ -56,16 +67,31 @@ async def reply(agent: "Agent[Any]", step: Step, desk: Desk) -> Fact:
     drawn = await drawn_for({**agent.tools, **found}, answer)
     return Replied(
         drawn=drawn,
-        path=step.path, upto=desk.upto, heard=desk.heard, parts=answer.parts, usage=answer.usage, model=answer.model,
-        details=answer.details, output=None if spoken or not final else output, final=final, spoken=spoken,
-        invalid=invalid, took=round(desk.now() - started, 4), request=desk.outgoing.digest, sent=desk.outgoing.sent,
-    )  # fmt: skip
+        path=step.path,
+        upto=desk.upto,
+        heard=desk.heard,
+        parts=answer.parts,
+        usage=answer.usage,
+        model=answer.model,
+        details=answer.details,
+        output=None if spoken or not final else output,
+        final=final,
+        spoken=spoken,
+        invalid=invalid,
+        took=round(desk.now() - started, 4),
+        request=desk.outgoing.digest,
+        sent=desk.outgoing.sent,
+    )
 
 
-def _prepared(agent: "Agent[Any]", terms: Terms, step: Step, desk: Desk) -> Any:
-    """The messages to send. The desk keeps what a record will say of them, also if the call is cut off."""
+def _prepared(agent: "Agent[Any]", terms: Terms, step: Step, desk: StepHandle) -> Any:
+    """The messages to send. The desk keeps what a record will say of them, also if the call is cut
+    off."""
     thread, whole, outgoing = desk.state.threads[step.path], desk.request, desk.outgoing
-    messages = agent.history.processed(whole, outgoing.instruction, thread) if agent.history else whole
+    if agent.history:
+        messages = agent.history.processed(whole, outgoing.instruction, thread)
+    else:
+        messages = whole
     if messages is whole or messages == whole:
         items = None
         outgoing.digest = outgoing.running.digest(thread.transcript, whole, terms)
@@ -76,7 +102,7 @@ def _prepared(agent: "Agent[Any]", terms: Terms, step: Step, desk: Desk) -> Any:
     return messages
 
 
-async def summary(agent: "Agent[Any]", step: Step, desk: Desk) -> Fact:
+async def summary(agent: "Agent[Any]", step: Step, desk: StepHandle) -> Fact:
     """A summary of the beginning of the conversation, or that it failed."""
     started = desk.now()
     thread, by = desk.state.threads[step.path], agent.history.summarise
@@ -84,7 +110,10 @@ async def summary(agent: "Agent[Any]", step: Step, desk: Desk) -> Fact:
     model, covers = by.model or agent.model, by.covers(thread)
     asked, terms = question(thread, covers), Terms(by.instructions, model.name)
     outgoing = desk.outgoing
-    outgoing.digest, outgoing.sent = request_digest([asked], terms), recorded({}, terms, desk.state.bodies, None)
+    outgoing.digest, outgoing.sent = (
+        request_digest([asked], terms),
+        recorded({}, terms, desk.state.bodies, None),
+    )
     try:
         request = ModelRequest(
             (asked,),
@@ -104,12 +133,20 @@ async def summary(agent: "Agent[Any]", step: Step, desk: Desk) -> Fact:
         desk.failed(e)
         return _fault(step, e, desk.now())
     return Summarised(
-        path=step.path, covers=covers, text=text, usage=answer.usage, model=answer.model, took=round(desk.now() - started, 4),
-        request=outgoing.digest, sent=outgoing.sent,
-    )  # fmt: skip
+        path=step.path,
+        covers=covers,
+        text=text,
+        usage=answer.usage,
+        model=answer.model,
+        took=round(desk.now() - started, 4),
+        request=outgoing.digest,
+        sent=outgoing.sent,
+    )
 
 
-async def _stream(model: Model, request: ModelRequest, desk: Desk, path: str | None = None) -> Reply:
+async def _stream(
+    model: Model, request: ModelRequest, desk: StepHandle, path: str | None = None
+) -> Reply:
     """The whole reply; its pieces are published as that agent's, if `path` says whose."""
     found: Reply | None = None
     stream = model.request(request)
@@ -118,7 +155,9 @@ async def _stream(model: Model, request: ModelRequest, desk: Desk, path: str | N
             if isinstance(item, Reply):
                 found = item
             elif path is not None:
-                desk.publish(legible(item.text), path=path, thinking=not isinstance(item, TextDelta))
+                desk.publish(
+                    legible(item.text), path=path, thinking=not isinstance(item, TextDelta)
+                )
     finally:
         close = getattr(stream, "aclose", None)
         if close is not None:
@@ -129,7 +168,8 @@ async def _stream(model: Model, request: ModelRequest, desk: Desk, path: str | N
 
 
 def recorded_settings(settings: dict[str, Any] | None) -> dict[str, Any] | None:
-    """An agent's settings as a journal may hold them: without what may be a password, and without what is no JSON."""
+    """An agent's settings as a journal may hold them: without what may be a password, and without
+    what is no JSON."""
     if settings is None:
         return None
     found: dict[str, Any] = {}
@@ -142,16 +182,23 @@ def recorded_settings(settings: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def recordable(reply: Reply) -> Reply:
-    """A model's reply as JSON can hold it: arguments that are no JSON stay as text, which no tool accepts.
+    """A model's reply as JSON can hold it: arguments that are no JSON stay as text, which no tool
+    accepts.
 
     Raises `NotJSON` for details that cannot be recorded.
     """
-    details = plain(reply.details, "details") if reply.details else None
-    return msgspec.structs.replace(reply, parts=_once(map(_recordable, reply.parts)), details=details)
+    if reply.details:
+        details = plain(reply.details, "details")
+    else:
+        details = None
+    return msgspec.structs.replace(
+        reply, parts=_once(map(_recordable, reply.parts)), details=details
+    )
 
 
 def _once(parts: Iterable[ReplyPart]) -> tuple[ReplyPart, ...]:
-    """Without the calls that a provider sent twice: the same id, the same tool, the same arguments."""
+    """Without the calls that a provider sent twice: the same id, the same tool, the same
+    arguments."""
     kept: list[ReplyPart] = []
     seen: set[tuple[str, str, bytes]] = set()
     for part in parts:
@@ -159,7 +206,9 @@ def _once(parts: Iterable[ReplyPart]) -> tuple[ReplyPart, ...]:
             key = (part.id, part.tool, encode(part.args))
             if key in seen:
                 log.warning(
-                    "a reply has the call %r of %s twice, with the same arguments: it is one call", part.id, part.tool
+                    "a reply has the call %r of %s twice, with the same arguments: it is one call",
+                    part.id,
+                    part.tool,
                 )
                 continue
             seen.add(key)
@@ -168,7 +217,10 @@ def _once(parts: Iterable[ReplyPart]) -> tuple[ReplyPart, ...]:
 
 
 def _recordable(part: ReplyPart) -> ReplyPart:
-    details = plain(part.details, "details") if part.details else None
+    if part.details:
+        details = plain(part.details, "details")
+    else:
+        details = None
     if isinstance(part, Text | Thinking):
         return msgspec.structs.replace(part, text=legible(part.text), details=details)
     if not isinstance(part, ToolCall):
@@ -177,13 +229,24 @@ def _recordable(part: ReplyPart) -> ReplyPart:
         args = plain(part.args, "arguments")
     except NotJSON:
         args = repr(part.args)
-    return msgspec.structs.replace(part, id=legible(part.id), tool=legible(part.tool), args=args, details=details)
+    return msgspec.structs.replace(
+        part, id=legible(part.id), tool=legible(part.tool), args=args, details=details
+    )
 
 
 def _fault(step: Step, error: Exception, now: float) -> Faulted:
-    transient = error.transient if isinstance(error, ModelError) else isinstance(error, TimeoutError | ConnectionError)
-    after = error.retry_after if isinstance(error, ModelError) else None
-    kind = error.kind if isinstance(error, ModelError) else type(error).__name__
+    if isinstance(error, ModelError):
+        transient = error.transient
+    else:
+        transient = isinstance(error, TimeoutError | ConnectionError)
+    if isinstance(error, ModelError):
+        after = error.retry_after
+    else:
+        after = None
+    if isinstance(error, ModelError):
+        kind = error.kind
+    else:
+        kind = type(error).__name__
     text = text_of(error) or type(error).__name__
     return Faulted(
         step=step.id,

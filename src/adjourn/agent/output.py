@@ -20,7 +20,8 @@ class Output:
         self.plain = type_ is str
         if secret_in(type_) is not None:
             raise InvalidDefinition(
-                f"output_type={type_!r:.80} holds a secret, and outputs are shown and recorded", advice="leave it out"
+                f"output_type={type_!r:.80} holds a secret, and outputs are shown and recorded",
+                advice="leave it out",
             )
 
     @cached_property
@@ -54,36 +55,55 @@ class Output:
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tool with which a structured output is handed over; none for text."""
+        if self.plain:
+            return ()
         return (
-            ()
-            if self.plain
-            else (ToolSpec(OUTPUT_TOOL, "Hand over the final result. Call it alone, once, at the end.", self._schema),)
+            ToolSpec(
+                OUTPUT_TOOL,
+                "Hand over the final result. Call it alone, once, at the end.",
+                self._schema,
+            ),
         )
 
     @property
     def fingerprint(self) -> str:
         """Its shape."""
-        return "" if self.plain else digest("output", shape(self._schema))[:16]
+        if self.plain:
+            return ""
+        return digest("output", shape(self._schema))[:16]
 
     def take(self, reply: Reply) -> tuple[bool, Any, str]:
-        """Whether a reply is the end, the output as JSON, and what to tell the model if it is not acceptable."""
+        """Whether a reply is the end, the output as JSON, and what to tell the model if it is not
+        acceptable."""
         calls = reply.calls
         if self.plain:
-            return (False, None, "") if calls else (True, reply.text, "")
+            if calls:
+                return (False, None, "")
+            return (True, reply.text, "")
         finals = [c for c in calls if c.tool == OUTPUT_TOOL]
         if len(calls) > 1 or (calls and not finals):
             return False, None, ""
-        value = finals[0].args if finals else self._parsed(reply.text)
+        if finals:
+            value = finals[0].args
+        else:
+            value = self._parsed(reply.text)
         if finals and self._wrapped and isinstance(value, dict):
             value = value.get("value", value)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         try:
             return (
                 True,
-                plain(self._adapter.dump_python(self._adapter.validate_python(value), mode="json"), "output"),
+                plain(
+                    self._adapter.dump_python(self._adapter.validate_python(value), mode="json"),
+                    "output",
+                ),
                 "",
             )
         except Exception as e:
-            return False, None, f"That is not a valid final result: {e}. Correct it and call {OUTPUT_TOOL} again."
+            return (
+                False,
+                None,
+                f"That is not a valid final result: {e}. Correct it and call {OUTPUT_TOOL} again.",
+            )
 
     @staticmethod
     def _parsed(text: str) -> Any:
@@ -94,4 +114,6 @@ class Output:
 
     def load(self, value: Any) -> Any:
         """The output as the type."""
-        return value if self.plain else self._adapter.validate_python(value)
+        if self.plain:
+            return value
+        return self._adapter.validate_python(value)

@@ -35,10 +35,11 @@ class Tool:
         name: the name that the model calls.
         description: what the model reads about it.
         input_schema: the JSON Schema of its arguments.
-        run: the function. It takes the arguments as one dict, or as named parameters if its parameters are
-            the schema's properties; a parameter annotated `ToolContext` is passed in.
-        effect: what happens to a call that was running when its process stopped: `"read"`, `"idempotent"`,
-            `"verifiable"` or `"unsafe"`.
+        run: the function. It takes the arguments as one dict, or as named parameters if its
+            parameters are the schema's properties; a parameter annotated `ToolContext` is passed
+            in.
+        effect: what happens to a call that was running when its process stopped: `"read"`,
+            `"idempotent"`, `"verifiable"` or `"unsafe"`.
         undo: `undo(ctx, args, result)` compensates the call when the run is cancelled.
         verify: `verify(ctx, args)` checks whether the call took effect.
         policy: the least strict verdict: `"allow"`, `"ask"` or `"deny"`.
@@ -75,22 +76,36 @@ class Tool:
             raise InvalidDefinition(f"tool {name!r}: run must be a function, got {run!r}")
         for what, function in (("undo", undo), ("verify", verify)):
             if function is not None and not callable(function):
-                raise InvalidDefinition(f"tool {name!r}: {what}= takes a function, not {function!r}")
+                raise InvalidDefinition(
+                    f"tool {name!r}: {what}= takes a function, not {function!r}"
+                )
         if policy not in (None, "allow", "ask", "deny"):
-            raise InvalidDefinition(f"tool {name!r}: policy= must be 'allow', 'ask' or 'deny', got {policy!r}")
+            raise InvalidDefinition(
+                f"tool {name!r}: policy= must be 'allow', 'ask' or 'deny', got {policy!r}"
+            )
         try:
             self.effect = Effect(effect)
         except ValueError:
             raise InvalidDefinition(
-                f"tool {name!r}: effect= must be 'read', 'idempotent', 'verifiable' or 'unsafe', got {effect!r}"
+                f"tool {name!r}: effect= must be 'read', 'idempotent', 'verifiable' or "
+                f"'unsafe', got {effect!r}"
             ) from None
         if (self.effect == Effect.VERIFIABLE) != (verify is not None):
             raise InvalidDefinition(f"tool {name!r}: effect='verifiable' and verify= go together")
         self.name, self.description, self.run = name, description, run
         self.undo, self.verify, self.policy, self.isolate = undo, verify, policy, isolate
-        self.timeout = None if timeout is None else seconds(timeout, "timeout")
-        self.settle = (self.timeout or 0.0) if settle is None else seconds(settle, "settle")
-        self.key_ttl = 0.0 if key_ttl is None else seconds(key_ttl, "key_ttl")
+        if timeout is None:
+            self.timeout = None
+        else:
+            self.timeout = seconds(timeout, "timeout")
+        if settle is None:
+            self.settle = self.timeout or 0.0
+        else:
+            self.settle = seconds(settle, "settle")
+        if key_ttl is None:
+            self.key_ttl = 0.0
+        else:
+            self.key_ttl = seconds(key_ttl, "key_ttl")
         self.retries, self.backoff = (
             checked_retries(f"tool {name!r}", retries, self.effect),
             seconds(backoff, "backoff"),
@@ -104,19 +119,25 @@ class Tool:
             check_defaults(self.schema, f"tool {name!r}: input_schema")
         self.env = tuple(env)
         if isinstance(env, str) or not all(isinstance(name, str) for name in self.env):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"tool {name!r}: env= must be the names of environment variables, got {env!r:.80}")
+            raise InvalidDefinition(
+                f"tool {name!r}: env= must be the names of environment variables, got {env!r:.80}"
+            )
         if self.env and not isolate:
             raise InvalidDefinition(
-                f"tool {name!r}: env= is for isolate=True", advice="other tools have the worker's environment"
+                f"tool {name!r}: env= is for isolate=True",
+                advice="other tools have the worker's environment",
             )
         if isolate:
             self._check_isolated()
 
     def _check_isolated(self) -> None:
-        """Another process must be able to find the function by its name, and needs nothing that lives in this one."""
+        """Another process must be able to find the function by its name, and needs nothing that
+        lives in this one."""
         name = getattr(self.run, "__qualname__", "")
         if not name or "<" in name:
-            raise InvalidDefinition(f"tool {self.name!r}: isolate=True needs a function at the top level of a module")
+            raise InvalidDefinition(
+                f"tool {self.name!r}: isolate=True needs a function at the top level of a module"
+            )
         if self.resources:
             raise InvalidDefinition(
                 f"tool {self.name!r}: isolate=True cannot take resources, which live in one process"
@@ -130,12 +151,16 @@ class Tool:
     @cached_property
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of its arguments."""
-        return self.signature.schema if self._given is None else plain(self._given, "input_schema")
+        if self._given is None:
+            return self.signature.schema
+        return plain(self._given, "input_schema")
 
     @property
     def edit_schema(self) -> dict[str, Any]:
         """The JSON Schema of its complete arguments: what an edit must fit."""
-        return self.signature.edit_schema if self._given is None else self.schema
+        if self._given is None:
+            return self.signature.edit_schema
+        return self.schema
 
     @property
     def draws(self) -> bool:
@@ -166,27 +191,35 @@ class Tool:
 
     @cached_property
     def definition(self) -> str:
-        """Its digest: name, shape of the arguments, effect. A changed one voids approvals and refuses old runs."""
+        """Its digest: name, shape of the arguments, effect. A changed one voids approvals and
+        refuses old runs."""
         return digest("tool", self.name, shape(self.schema), self.effect.value)
 
     @cached_property
     def parameters(self) -> dict[str, str]:
-        """Its arguments one by one, those that may be left out marked, and under "" all else that its definition says."""
+        """Its arguments one by one, those that may be left out marked, and under "" all else that
+        its definition says."""
         return parameters(self.schema, self.effect.value)
 
     @cached_property
     def exact(self) -> str:
-        """What an approval is for: the definition, and what people read of it. A changed one asks again."""
-        return digest("tool/2", self.definition, self.description, self.undo is not None, self.timeout or 0.0)
+        """What an approval is for: the definition, and what people read of it. A changed one asks
+        again."""
+        return digest(
+            "tool/2", self.definition, self.description, self.undo is not None, self.timeout or 0.0
+        )
 
     @cached_property
     def resources(self) -> dict[str, str]:
         """Parameter → resource name."""
-        return self._explicit[1] if self._given is not None else self.signature.resources
+        if self._given is not None:
+            return self._explicit[1]
+        return self.signature.resources
 
     @cached_property
     def _explicit(self) -> tuple[str, dict[str, str], list[str]]:
-        """For a tool with a given schema: its context parameter, its resources, and the other parameters."""
+        """For a tool with a given schema: its context parameter, its resources, and the other
+        parameters."""
         context, resources, rest = "", dict[str, str](), list[str]()
         try:
             parts = Signature.of(self.run, self.name, ToolContext)
@@ -195,7 +228,8 @@ class Tool:
             return context, resources, rest
 
     def validate(self, args: Any) -> dict[str, Any]:
-        """The arguments as the JSON that is shown, digested and run; raises `ArgumentError` with a text for the model."""
+        """The arguments as the JSON that is shown, digested and run; raises `ArgumentError` with a
+        text for the model."""
         if self._given is None:
             return self.signature.validate(args)[1]
         if not isinstance(args, dict):
@@ -209,7 +243,8 @@ class Tool:
         return complete
 
     def _problem(self, args: Any, steps: int) -> str:
-        """Why arguments do not fit the given schema, or "". Known for the latest ones, so that it is found out once."""
+        """Why arguments do not fit the given schema, or "". Known for the latest ones, so that it
+        is found out once."""
         name = digest("arguments", args)
         if name not in self._problems:
             try:
@@ -223,7 +258,8 @@ class Tool:
         return self._problems[name]
 
     async def check_ahead(self, args: Any) -> None:
-        """Find out, away from the event loop, whether arguments fit, if that takes long: judging them then need not."""
+        """Find out, away from the event loop, whether arguments fit, if that takes long: judging
+        them then need not."""
         if self._given is None or not isinstance(args, dict):
             return
         try:
@@ -236,7 +272,8 @@ class Tool:
             await in_thread(lambda: self._problem(complete, STEPS))
 
     def read(self, args: Any) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-        """`validate`, with the Python values of that JSON for `bind`: they need not be made twice."""
+        """`validate`, with the Python values of that JSON for `bind`: they need not be made
+        twice."""
         if self._given is not None:
             return None, self.validate(args)
         return self.signature.validate(args)
@@ -244,7 +281,8 @@ class Tool:
     def bind(
         self, args: dict[str, Any], context: ToolContext, values: dict[str, Any] | None = None
     ) -> tuple[list[Any], dict[str, Any]]:
-        """The positional and named arguments for `run`; `values` are those of `args`, if they are known already."""
+        """The positional and named arguments for `run`; `values` are those of `args`, if they are
+        known already."""
         named = {p: context.resources[name] for p, name in self.resources.items()}
         if self._given is None:
             if values is None:
@@ -271,7 +309,8 @@ class Tool:
 
 
 async def drawn_for(tools: Mapping[str, Tool], reply: Reply) -> dict[str, Any]:
-    """By the number of a call, its arguments with what its tool drew: recorded with the reply, so that it is drawn once."""
+    """By the number of a call, its arguments with what its tool drew: recorded with the reply, so
+    that it is drawn once."""
     drawn: dict[str, Any] = {}
     for number, call in enumerate(reply.calls):
         tool = tools.get(call.tool)
@@ -287,11 +326,19 @@ async def drawn_for(tools: Mapping[str, Tool], reply: Reply) -> dict[str, Any]:
 
 
 def _check_name(name: Any) -> None:
-    if not isinstance(name, str) or not name or len(name) > 64 or not all(c.isalnum() or c in "_-." for c in name):
-        raise InvalidDefinition(f"a tool's name has up to 64 letters, digits, '_', '-' and '.', not {name!r:.80}")
+    if (
+        not isinstance(name, str)
+        or not name
+        or len(name) > 64
+        or not all(c.isalnum() or c in "_-." for c in name)
+    ):
+        raise InvalidDefinition(
+            f"a tool's name has up to 64 letters, digits, '_', '-' and '.', not {name!r:.80}"
+        )
     if name == OUTPUT_TOOL:
         raise InvalidDefinition(
-            f"the tool name {OUTPUT_TOOL!r} is reserved for structured output", advice="choose another"
+            f"the tool name {OUTPUT_TOOL!r} is reserved for structured output",
+            advice="choose another",
         )
 
 
@@ -322,26 +369,31 @@ def tool(
     description: str | None = None,
     **options: Any,
 ) -> Any:
-    """Make a tool of a function, sync (run in a thread) or async: schema from its signature, description from
-    its docstring.
+    """Make a tool of a function, sync (run in a thread) or async: schema from its signature,
+    description from its docstring.
 
     Args:
         function: the function; left out when the decorator has options.
         name: the name that the model calls; without one, the function's.
         description: what the model reads about it; without one, the docstring.
-        options: `effect`, `undo`, `verify`, `policy`, `timeout`, `settle`, `key_ttl`, `retries`, `backoff`,
-            `isolate` and `env`, as for `Tool`.
+        options: `effect`, `undo`, `verify`, `policy`, `timeout`, `settle`, `key_ttl`, `retries`,
+            `backoff`, `isolate` and `env`, as for `Tool`.
     """
 
     def make(function: Callable[..., Any]) -> Tool:
         if not callable(function) or inspect.isclass(function):
             raise InvalidDefinition(f"@tool is for functions, not for {function!r}")
-        text = description if description is not None else summary(function.__doc__ or "")
+        if description is not None:
+            text = description
+        else:
+            text = summary(function.__doc__ or "")
         made = Tool(name or function.__name__, text, None, function, **options)
         made.signature  # noqa: B018 (look at the parameters now: a mistake belongs to the line that made it)
         return made
 
-    return make if function is None else make(function)
+    if function is None:
+        return make
+    return make(function)
 
 
 def _ask_human(question: str) -> str:

@@ -11,14 +11,15 @@ from adjourn.core.call import Call
 from adjourn.core.codec import plain
 from adjourn.core.effect import Effect
 from adjourn.core.records import Fact, Returned
-from adjourn.driver.program import Desk
+from adjourn.driver.program import StepHandle
 from adjourn.errors import NotJSON
 
 log = logging.getLogger("adjourn.tool")
 
 
 class ToolBody:
-    """See `bodies.body.Body`. What a tool's body gives, or the text of its error, is for the model to read."""
+    """See `bodies.body.Body`. What a tool's body gives, or the text of its error, is for the model
+    to read."""
 
     def __init__(self, tool: Tool, call: Call) -> None:
         self.tool, self.call = tool, call
@@ -59,13 +60,15 @@ class ToolBody:
     def verify(self) -> Callable[..., Any] | None:
         return self.tool.verify
 
-    def context(self, desk: Desk, call: Call) -> ToolContext:
+    def context(self, desk: StepHandle, call: Call) -> ToolContext:
         return ToolContext(desk, call)
 
     def work(self, context: ToolContext) -> Work | Coroutine[Any, Any, Any]:
         values, args = self.tool.read(self.call.args)
         if self.tool.isolate:
-            from adjourn.bodies.isolation import run_isolated  # brings multiprocessing, which few need
+            from adjourn.bodies.isolation import (
+                run_isolated,  # brings multiprocessing, which few need
+            )
 
             return run_isolated(self.tool, args, context, self.call)
         return Work(self.tool.run, *self.tool.bind(args, context, values))
@@ -73,7 +76,7 @@ class ToolBody:
     def arguments(self) -> dict[str, Any]:
         return self.tool.validate(self.call.args)
 
-    def returned(self, context: ToolContext, value: Any, took: float, desk: Desk) -> Fact:
+    def returned(self, context: ToolContext, value: Any, took: float, desk: StepHandle) -> Fact:
         try:
             return Returned(call=self.call.id, value=plain(value, "result"), took=took)
         except NotJSON as e:
@@ -81,8 +84,8 @@ class ToolBody:
             text = f"it ran, but its result cannot be recorded: {e}"
             return Returned(call=self.call.id, error=text, why="unrecorded", took=took)
 
-    def failed(self, fact: Returned, error: BaseException, desk: Desk) -> Fact:
+    def failed(self, fact: Returned, error: BaseException, desk: StepHandle) -> Fact:
         return fact
 
-    def paused(self, fact: Fact, context: ToolContext, desk: Desk) -> Fact:
+    def paused(self, fact: Fact, context: ToolContext, desk: StepHandle) -> Fact:
         return fact

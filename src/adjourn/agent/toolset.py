@@ -1,7 +1,8 @@
 """Tools that are found while a run goes on: those of a server, of a tenant, of a plugin.
 
-They are looked for before each model call. What was found is recorded with the reply: whether a call may run is judged by that,
-in any process, without looking again. Right before a call runs, its tool is looked for once more, and must be the same.
+They are looked for before each model call. What was found is recorded with the reply: whether a
+call may run is judged by that, in any process, without looking again. Right before a call runs, its
+tool is looked for once more, and must be the same.
 """
 
 import inspect
@@ -14,13 +15,13 @@ from adjourn.agent.tool import Tool, tool
 from adjourn.core.call import Call
 from adjourn.core.messages import FOUND, Reply, ToolCall
 from adjourn.core.state import State
-from adjourn.driver.program import Desk
+from adjourn.driver.program import StepHandle
 from adjourn.errors import InvalidDefinition, ToolFailed
 
 
 class ToolsetContext(msgspec.Struct, frozen=True):
-    """For whom tools are looked for. `path`: "" for the run's own agent, else the call under which it is nested. `resources`: the
-    live objects of whoever drives the run."""
+    """For whom tools are looked for. `path`: "" for the run's own agent, else the call under which
+    it is nested. `resources`: the live objects of whoever drives the run."""
 
     run_id: str
     path: str
@@ -59,7 +60,9 @@ class FunctionToolset:
     async def tools(self, context: ToolsetContext) -> Iterable[Any]:
         """See `Toolset.tools`."""
         found = self.function(context)
-        return await found if inspect.isawaitable(found) else found
+        if inspect.isawaitable(found):
+            return await found
+        return found
 
 
 def is_toolset(given: Any) -> bool:
@@ -75,19 +78,25 @@ class Owner(Protocol):
     toolsets: tuple[Toolset, ...]
 
 
-async def find_tools(owner: Owner, desk: Desk, path: str) -> dict[str, Tool]:
-    """What the toolsets of an agent have now, by name. Raises `InvalidDefinition` if a name is taken, or for an agent."""
+async def find_tools(owner: Owner, desk: StepHandle, path: str) -> dict[str, Tool]:
+    """What the toolsets of an agent have now, by name. Raises `InvalidDefinition` if a name is
+    taken, or for an agent."""
     context = ToolsetContext(desk.run_id, path, desk.state.started.session, desk.resources)
     found: dict[str, Tool] = {}
     for toolset in owner.toolsets:
         for given in await toolset.tools(context):
-            one = given if isinstance(given, Tool) else tool(given)
+            if isinstance(given, Tool):
+                one = given
+            else:
+                one = tool(given)
             if one.name in found or one.name in owner.tools:
                 raise InvalidDefinition(
                     f"agent {owner.name!r} has two tools named {one.name!r}, one of them of {toolset.name}"
                 )
             if getattr(one, "agent", None) is not None:
-                raise InvalidDefinition(f"{toolset.name} found the agent {one.name!r}; agents must be named in tools=")
+                raise InvalidDefinition(
+                    f"{toolset.name} found the agent {one.name!r}; agents must be named in tools="
+                )
             found[one.name] = one
     return found
 
@@ -117,12 +126,16 @@ def _with_finding(call: ToolCall, found: Mapping[str, Tool]) -> ToolCall:
 
 
 def recorded_tool(state: State, call: Call) -> Tool | None:
-    """The tool of a call as it was when the model asked for it; None if it was not one that had been found."""
+    """The tool of a call as it was when the model asked for it; None if it was not one that had
+    been found."""
     thread = state.threads.get(call.path)
     if thread is None:
         return None
     part = next((slot.part for slot in thread.slots if slot.call == call.id), None)
-    finding = (part.details or {}).get(FOUND) if part is not None else None
+    if part is not None:
+        finding = (part.details or {}).get(FOUND)
+    else:
+        finding = None
     specs = cast("list[dict[str, Any]]", state.bodies.get(thread.terms.get("tools", ""), []))
     spec = next((spec for spec in specs if spec["name"] == call.tool), None)
     if finding is None or spec is None:
@@ -136,7 +149,10 @@ def _unusable(spec: Mapping[str, Any], finding: Mapping[str, Any], why: str) -> 
     def refuse(*args: Any, **options: Any) -> None:
         raise ToolFailed(f"{why}; nothing was done")
 
-    verify = refuse if finding["effect"] == "verifiable" else None
+    if finding["effect"] == "verifiable":
+        verify = refuse
+    else:
+        verify = None
     return Tool(
         spec["name"],
         spec["description"],
@@ -150,21 +166,33 @@ def _unusable(spec: Mapping[str, Any], finding: Mapping[str, Any], why: str) -> 
     )
 
 
-async def tool_for(owner: Owner, call: Call, desk: Desk) -> Tool:
-    """The tool that runs a call now. Where it is gone, cannot be found or has changed, one that does nothing and says so."""
+async def tool_for(owner: Owner, call: Call, desk: StepHandle) -> Tool:
+    """The tool that runs a call now. Where it is gone, cannot be found or has changed, one that
+    does nothing and says so."""
     if call.tool in owner.tools:
         return owner.tools[call.tool]
     asked = recorded_tool(desk.state, call)
     spec = {"name": call.tool, "description": "", "schema": {"type": "object"}}
-    finding = {"effect": call.effect or "unsafe", "undo": call.undo, "policy": None, "timeout": None}
+    finding = {
+        "effect": call.effect or "unsafe",
+        "undo": call.undo,
+        "policy": None,
+        "timeout": None,
+    }
     if asked is not None:
         spec = {"name": asked.name, "description": asked.description, "schema": asked.schema}
     try:
         found = (await find_tools(owner, desk, call.path)).get(call.tool)
     except Exception as error:
-        return _unusable(spec, finding, f"the tool {call.tool} could not be found ({type(error).__name__}: {error})")
+        return _unusable(
+            spec,
+            finding,
+            f"the tool {call.tool} could not be found ({type(error).__name__}: {error})",
+        )
     if found is None:
         return _unusable(spec, finding, f"the tool {call.tool} is gone")
     if asked is not None and found.exact != asked.exact:
-        return _unusable(spec, finding, f"the tool {call.tool} has changed since it was called; call it again")
+        return _unusable(
+            spec, finding, f"the tool {call.tool} has changed since it was called; call it again"
+        )
     return found

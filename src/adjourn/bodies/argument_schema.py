@@ -1,8 +1,10 @@
-"""The JSON Schema of a function's parameters, made by pydantic, with what a plain schema does not say.
+"""The JSON Schema of a function's parameters, made by pydantic, with what a plain schema does not
+say.
 
-*Drawn*: a parameter with a `default_factory` (an id, the time) has a new value whenever arguments are validated. It is
-drawn once and recorded, and is part of the arguments from then on, so an edit must give it. *Sets* have no order, so the
-JSON that is shown gives them one. Importing this module loads pydantic.
+*Drawn*: a parameter with a `default_factory` (an id, the time) has a new value whenever arguments
+are validated. It is drawn once and recorded, and is part of the arguments from then on, so an edit
+must give it. *Sets* have no order, so the JSON that is shown gives them one. Importing this module
+loads pydantic.
 """
 
 from typing import Any, cast
@@ -21,7 +23,10 @@ def argument_schema(model: type[BaseModel]) -> ArgumentSchema:
     """The schemas of a model whose fields are a function's parameters."""
     generator = _Generator(by_alias=True)
     marked = generator.generate(cast("Any", model.__pydantic_core_schema__))
-    sets = SchemaDocument(marked) if generator.has_sets else None
+    if generator.has_sets:
+        sets = SchemaDocument(marked)
+    else:
+        sets = None
     return ArgumentSchema(_cleaned(marked, complete=False), _cleaned(marked, complete=True), sets)
 
 
@@ -30,7 +35,9 @@ class _Generator(GenerateJsonSchema):
 
     def default_schema(self, schema: Any) -> Any:
         found = super().default_schema(schema)
-        return {**found, _DRAWN: True} if "default_factory" in schema else found
+        if "default_factory" in schema:
+            return {**found, _DRAWN: True}
+        return found
 
     def set_schema(self, schema: Any) -> Any:
         self.has_sets = True
@@ -42,7 +49,8 @@ class _Generator(GenerateJsonSchema):
 
 
 def _cleaned(schema: Any, *, complete: bool) -> Any:
-    """Without marks and generated titles (they repeat the names); `complete`: what is drawn is required."""
+    """Without marks and generated titles (they repeat the names); `complete`: what is drawn is
+    required."""
     if isinstance(schema, list):
         return [_cleaned(part, complete=complete) for part in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
@@ -78,7 +86,9 @@ def in_order(document: SchemaDocument, schema: Any, value: Any) -> Any:
         if "items" in part:
             items = [in_order(document, part["items"], item) for item in items]
     arrays = [part for part in parts if part.get("type") == "array"]
-    return sorted(items, key=canonical) if arrays and all(_SET in part for part in arrays) else items
+    if arrays and all(_SET in part for part in arrays):
+        return sorted(items, key=canonical)
+    return items
 
 
 def _field_in_order(document: SchemaDocument, parts: list[Any], name: str, item: Any) -> Any:

@@ -1,11 +1,12 @@
-"""The verbs of a context in both kinds of body: awaited in an async one; in a sync one, which has a thread, they wait themselves."""
+"""The verbs of a context in both kinds of body: awaited in an async one; in a sync one, which has a
+thread, they wait themselves."""
 
 import asyncio
 import functools
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar, cast
 
-from adjourn.driver.program import Desk
+from adjourn.driver.program import StepHandle
 from adjourn.driver.threads import end_if_forked
 from adjourn.errors import LeaseLost, Misused
 
@@ -13,9 +14,11 @@ Verb = TypeVar("Verb", bound=Callable[..., Coroutine[Any, Any, Any]])
 
 
 def in_both_kinds(here: str = "") -> Callable[[Verb], Verb]:
-    """Let a coroutine method of a context be called without `await` in a sync body: it then gives its result.
+    """Let a coroutine method of a context be called without `await` in a sync body: it then gives
+    its result.
 
-    To a type checker it stays what it is in an async body. The context has `_desk`, whose loop the verb runs on.
+    To a type checker it stays what it is in an async body. The context has `_desk`, whose loop the
+    verb runs on.
 
     Args:
         here: the method that does it in the body's own thread, if it may not be done on the loop.
@@ -35,8 +38,9 @@ def in_both_kinds(here: str = "") -> Callable[[Verb], Verb]:
     return make
 
 
-def in_thread(desk: Desk) -> bool:
-    """Whether this is a thread without an event loop: that of a sync body. Raises `Misused` in a loop of the body's own."""
+def in_thread(desk: StepHandle) -> bool:
+    """Whether this is a thread without an event loop: that of a sync body. Raises `Misused` in a
+    loop of the body's own."""
     try:
         running = asyncio.get_running_loop()
     except RuntimeError:
@@ -49,8 +53,9 @@ def in_thread(desk: Desk) -> bool:
     return False
 
 
-def on_loop(desk: Desk, work: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine on the driver's loop and wait for it in this thread. Raises what it raises."""
+def on_loop(desk: StepHandle, work: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine on the driver's loop and wait for it in this thread. Raises what it
+    raises."""
     end_if_forked(desk.process)
     carried = _carried(work)
     try:
@@ -66,7 +71,8 @@ def on_loop(desk: Desk, work: Coroutine[Any, Any, Any]) -> Any:
 
 
 async def _carried(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
-    """The result, or what was raised, as a value: asyncio lets some errors end the loop that all runs share."""
+    """The result, or what was raised, as a value: asyncio lets some errors end the loop that all
+    runs share."""
     try:
         return await work, None
     except BaseException as e:

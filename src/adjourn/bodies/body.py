@@ -7,7 +7,7 @@ from adjourn.bodies.tool_context import ToolContext
 from adjourn.core.call import Call
 from adjourn.core.effect import Effect
 from adjourn.core.records import Fact, Returned
-from adjourn.driver.program import Desk
+from adjourn.driver.program import StepHandle
 
 
 class Work(NamedTuple):
@@ -68,7 +68,7 @@ class Body(Protocol):
         """What asks the world whether it happened."""
         ...
 
-    def context(self, desk: Desk, call: Call) -> ToolContext:
+    def context(self, desk: StepHandle, call: Call) -> ToolContext:
         """What the body, its undo (`call` is then the undo's) or its verify may use."""
         ...
 
@@ -80,14 +80,14 @@ class Body(Protocol):
         """What `undo` and `verify` are given."""
         ...
 
-    def returned(self, context: ToolContext, value: Any, took: float, desk: Desk) -> Fact:
+    def returned(self, context: ToolContext, value: Any, took: float, desk: StepHandle) -> Fact:
         """The body has ended with this value."""
         ...
 
-    def failed(self, fact: Returned, error: BaseException, desk: Desk) -> Fact:
+    def failed(self, fact: Returned, error: BaseException, desk: StepHandle) -> Fact:
         """The body has failed, as `fact` says."""
         ...
 
-    def paused(self, fact: Fact, context: ToolContext, desk: Desk) -> Fact:
+    def paused(self, fact: Fact, context: ToolContext, desk: StepHandle) -> Fact:
         """The body has stopped to wait, as `fact` says."""
         ...

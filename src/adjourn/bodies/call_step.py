@@ -6,10 +6,10 @@ from adjourn.bodies.runner import run_body
 from adjourn.bodies.undo import undo_body, verify_body
 from adjourn.core.plan import Step
 from adjourn.core.records import Fact, Returned
-from adjourn.driver.program import Desk
+from adjourn.driver.program import StepHandle
 
 
-async def perform_body(body: Body, step: Step, desk: Desk) -> Fact:
+async def perform_body(body: Body, step: Step, desk: StepHandle) -> Fact:
     """The fact that ends the step."""
     if step.kind == "undo":
         return await undo_body(body, step, desk)

@@ -1,7 +1,7 @@
 """A tool's body in a process of its own, which can be ended whatever it does.
 
-It starts from a clean environment: no keys or secrets of the worker's are handed to it. That is all: it runs as the
-same user, with the same files and network. It is a kill switch, not a sandbox.
+It starts from a clean environment: no keys or secrets of the worker's are handed to it. That is
+all: it runs as the same user, with the same files and network. It is a kill switch, not a sandbox.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ class IsolatedTool(Protocol):
 
 
 @dataclass
-class ChildDesk:
+class IsolatedStep:
     """What is left of a desk in another process: enough to know the call and to pause."""
 
     run_id: str
@@ -79,11 +79,29 @@ class ChildDesk:
         raise Misused("ctx.publish is not available in a tool with isolate=True")
 
 
-KEPT = frozenset({
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "VIRTUAL_ENV",
-    "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", MARK,
-})  # fmt: skip
-"""What of the worker's environment an isolated body gets, besides `LC_*`, `PYTHON*` and what its tool names in `env=`."""
+KEPT = frozenset(
+    {
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "TMPDIR",
+        "TEMP",
+        "TMP",
+        "SYSTEMROOT",
+        "VIRTUAL_ENV",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "REQUESTS_CA_BUNDLE",
+        MARK,
+    }
+)
+"""What of the worker's environment an isolated body gets, besides `LC_*`, `PYTHON*` and what its
+tool names in `env=`."""
 
 
 def clean_environment(also: Iterable[str] = ()) -> dict[str, str]:
@@ -93,10 +111,16 @@ def clean_environment(also: Iterable[str] = ()) -> dict[str, str]:
         also: names of further variables that it may have.
     """
     kept = KEPT.union(also)
-    return {name: value for name, value in os.environ.items() if name in kept or name.startswith(("LC_", "PYTHON"))}
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in kept or name.startswith(("LC_", "PYTHON"))
+    }
 
 
-async def run_isolated(tool: IsolatedTool, args: dict[str, Any], context: ToolContext, call: Call) -> Any:
+async def run_isolated(
+    tool: IsolatedTool, args: dict[str, Any], context: ToolContext, call: Call
+) -> Any:
     """Run the body in a new process and give its result. Cancelling ends the process at once."""
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     about = (context.run_id, context.epoch, call.id, tool.name, args, dict(call.memo), call.began)
@@ -105,10 +129,18 @@ async def run_isolated(tool: IsolatedTool, args: dict[str, Any], context: ToolCo
 
     def begin() -> None:
         nonlocal process
-        command = [sys.executable, "-c", f"from adjourn.bodies.isolation import main; main({theirs.fileno()})"]
+        command = [
+            sys.executable,
+            "-c",
+            f"from adjourn.bodies.isolation import main; main({theirs.fileno()})",
+        ]
         environment = clean_environment(tool.env) | {MARK: os.environ.get(MARK, str(os.getpid()))}
         process = subprocess.Popen(
-            command, env=environment, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, close_fds=True
+            command,
+            env=environment,
+            pass_fds=(theirs.fileno(),),
+            stdin=subprocess.DEVNULL,
+            close_fds=True,
         )
         theirs.close()
         prepared = spawn.get_preparation_data(f"adjourn:{tool.name}")
@@ -156,7 +188,8 @@ def main(descriptor: int) -> None:
 
 
 def _end_with_parent(pipe: Any, answered: threading.Event) -> None:
-    """A body must not outlive the process that would record its result. (Nothing is ever sent to it.)"""
+    """A body must not outlive the process that would record its result. (Nothing is ever sent to
+    it.)"""
     try:
         pipe.recv()
     except (EOFError, OSError):
@@ -173,7 +206,9 @@ def _answer(
     found: Any = importlib.import_module(module)
     for part in qualname.split("."):
         found = getattr(found, part)
-    context = ToolContext(ChildDesk(run, epoch), Call(call_id, name, args, memo=memo, began=began))
+    context = ToolContext(
+        IsolatedStep(run, epoch), Call(call_id, name, args, memo=memo, began=began)
+    )
     try:
         enter(context)
         value = _called(found, name, args, context)
@@ -187,11 +222,14 @@ def _answer(
     except InDoubt as e:
         return "doubt", text_of(e)
     except BaseException as e:
-        return "error", text_of(e) if isinstance(e, AdjournError) else f"{type(e).__name__}: {text_of(e)}"
+        return "error", text_of(e) if isinstance(
+            e, AdjournError
+        ) else f"{type(e).__name__}: {text_of(e)}"
 
 
 def _called(found: Any, name: str, args: dict[str, Any], context: ToolContext) -> Any:
-    """Call what the name of the body stands for in its module: a tool that was made of it, or the function itself."""
+    """Call what the name of the body stands for in its module: a tool that was made of it, or the
+    function itself."""
     if hasattr(found, "bind"):
         positional, named = found.bind(args, context)
         return found.run(*positional, **named)

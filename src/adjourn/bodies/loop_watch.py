@@ -1,4 +1,5 @@
-"""Who holds the event loop: an async body that does not await stops everything else in its process, and is named."""
+"""Who holds the event loop: an async body that does not await stops everything else in its process,
+and is named."""
 
 import logging
 import time
@@ -14,7 +15,9 @@ BLOCKED = 0.5
 """Seconds without an await from which on it is said."""
 
 
-def watched(body: Awaitable[T], name: str, steady: Callable[[], float] = time.monotonic) -> Awaitable[T]:
+def watched(
+    body: Awaitable[T], name: str, steady: Callable[[], float] = time.monotonic
+) -> Awaitable[T]:
     """Await `body`, and log it if it holds the event loop for longer than `BLOCKED` at a time.
 
     Args:
@@ -29,13 +32,17 @@ def watched(body: Awaitable[T], name: str, steady: Callable[[], float] = time.mo
 
 @types.coroutine
 def _watching(body: Any, name: str, steady: Callable[[], float]) -> Generator[Any, Any, Any]:
-    """What `yield from body` does, with a look at the clock around each piece that runs without a pause."""
+    """What `yield from body` does, with a look at the clock around each piece that runs without a
+    pause."""
     value: Any = None
     error: BaseException | None = None
     while True:
         began = steady()
         try:
-            waits = body.send(value) if error is None else body.throw(error)
+            if error is None:
+                waits = body.send(value)
+            else:
+                waits = body.throw(error)
         except StopIteration as done:
             return done.value
         finally:
@@ -53,5 +60,8 @@ def _watching(body: Any, name: str, steady: Callable[[], float]) -> Generator[An
 
 
 def _say(name: str, held: float) -> None:
-    text = "%s blocked the event loop for %.1f s: all runs of this process stood still; make it a plain `def`, or await"
+    text = (
+        "%s blocked the event loop for %.1f s: all runs of this process stood still; "
+        "make it a plain `def`, or await"
+    )
     log.warning(text, name, held, extra={"tool": name, "seconds": round(held, 3)})

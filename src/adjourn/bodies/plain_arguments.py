@@ -1,6 +1,8 @@
-"""Parameters that are plain texts, numbers and truths: described and read without pydantic, which takes longer to load than all else.
+"""Parameters that are plain texts, numbers and truths: described and read without pydantic, which
+takes longer to load than all else.
 
-Whatever is not that plain, in the signature or in the arguments, goes pydantic's way; for what is, both say the same.
+Whatever is not that plain, in the signature or in the arguments, goes pydantic's way; for what is,
+both say the same.
 """
 
 import inspect
@@ -17,7 +19,8 @@ LARGEST = 2**63
 
 
 class ArgumentSchema(NamedTuple):
-    """`told`: to a model. `complete`: with what is drawn among the required, for edits. `sets`: with marks, if it has any."""
+    """`told`: to a model. `complete`: with what is drawn among the required, for edits. `sets`:
+    with marks, if it has any."""
 
     told: dict[str, Any]
     complete: dict[str, Any]
@@ -25,13 +28,16 @@ class ArgumentSchema(NamedTuple):
 
 
 class PlainArguments(NamedTuple):
-    """The types of the parameters in their order, and the defaults of those that may be left out."""
+    """The types of the parameters in their order, and the defaults of those that may be left
+    out."""
 
     types: dict[str, type]
     defaults: dict[str, Any]
 
     @classmethod
-    def of(cls, parameters: Mapping[str, inspect.Parameter], hints: Mapping[str, Any]) -> "PlainArguments | None":
+    def of(
+        cls, parameters: Mapping[str, inspect.Parameter], hints: Mapping[str, Any]
+    ) -> "PlainArguments | None":
         """The parameters of a function, if all of them are plain."""
         types, defaults = dict[str, type](), dict[str, Any]()
         for name, parameter in parameters.items():
@@ -49,12 +55,21 @@ class PlainArguments(NamedTuple):
         """As pydantic would make it, to the byte."""
         properties: dict[str, Any] = {}
         for name, kind in self.types.items():
-            default = {"default": self.defaults[name]} if name in self.defaults else {}
-            description = {"description": described[name]} if name in described else {}
+            if name in self.defaults:
+                default = {"default": self.defaults[name]}
+            else:
+                default = {}
+            if name in described:
+                description = {"description": described[name]}
+            else:
+                description = {}
             properties[name] = {**default, **description, "type": WORDS[kind]}
         required = [name for name in self.types if name not in self.defaults]
         found: dict[str, Any] = {"additionalProperties": False, "properties": properties}
-        found |= {"required": required} if required else {}
+        if required:
+            found |= {"required": required}
+        else:
+            found |= {}
         found |= {"type": "object"}
         return ArgumentSchema(found, found, None)
 

@@ -6,7 +6,7 @@ from adjourn.bodies.body import Body
 from adjourn.core.codec import legible
 from adjourn.core.effect import Effect
 from adjourn.core.records import Faulted
-from adjourn.driver.program import Desk
+from adjourn.driver.program import StepHandle
 from adjourn.errors import InvalidDefinition, ToolFailed
 
 LONGEST = 300.0
@@ -27,17 +27,24 @@ def checked_retries(what: str, retries: Any, effect: Effect) -> int:
         effect: what the body does to the world.
     """
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-        raise InvalidDefinition(f"{what}: retries= must be an integer of at least 0, got {retries!r:.80}")
+        raise InvalidDefinition(
+            f"{what}: retries= must be an integer of at least 0, got {retries!r:.80}"
+        )
     if retries and effect in REFUSES:
-        raise InvalidDefinition(f"{what}: retries= needs effect='read' or 'idempotent': {REFUSES[effect]}")
+        raise InvalidDefinition(
+            f"{what}: retries= needs effect='read' or 'idempotent': {REFUSES[effect]}"
+        )
     return retries
 
 
-def again(body: Body, error: BaseException, text: str, desk: Desk) -> Faulted | None:
-    """The fact that has a failed body tried again; None if it has failed for good. A `ToolFailed` is the body's last word."""
+def again(body: Body, error: BaseException, text: str, desk: StepHandle) -> Faulted | None:
+    """The fact that has a failed body tried again; None if it has failed for good. A `ToolFailed`
+    is the body's last word."""
     fault = desk.state.faults.get(body.call.id)
     count = 1 + (fault.count if fault else 0)
     if count > body.retries or isinstance(error, ToolFailed) or not isinstance(error, Exception):
         return None
     at = desk.now() + min(LONGEST, body.backoff * 2 ** (count - 1))
-    return Faulted(step=body.call.id, error=legible(text), kind="retry", transient=True, retry_at=at)
+    return Faulted(
+        step=body.call.id, error=legible(text), kind="retry", transient=True, retry_at=at
+    )

@@ -1,4 +1,5 @@
-"""Running a body, of a tool or a chunk alike: in the loop or in a thread, with a timeout, telling apart every way it can end."""
+"""Running a body, of a tool or a chunk alike: in the loop or in a thread, with a timeout, telling
+apart every way it can end."""
 
 import asyncio
 import inspect
@@ -11,12 +12,12 @@ from adjourn.bodies.body import Body, Work
 from adjourn.bodies.loop_watch import watched
 from adjourn.bodies.retries import again
 from adjourn.bodies.signature import ArgumentError
-from adjourn.bodies.tool_context import ToolContext, Yield, enter, lost_by
+from adjourn.bodies.tool_context import ToolContext, YieldRequest, enter, lost_by
 from adjourn.core.codec import text_of
 from adjourn.core.effect import Effect
 from adjourn.core.records import Doubted, Fact, Faulted, Returned, Suspended, Yielded
 from adjourn.driver import bodies_at_work as flights
-from adjourn.driver.program import Desk
+from adjourn.driver.program import StepHandle
 from adjourn.driver.threads import Flight, end_if_forked
 from adjourn.errors import InDoubt, LeaseLost, PauseRequest, StoreError, ToolFailed
 
@@ -28,12 +29,14 @@ BACKOFF, LONGEST = 0.5, 30.0
 
 
 def retry_at(now: float, attempt: int, after: float | None = None) -> float:
-    """When to try again what has failed `attempt` times; `after` seconds, if the other side says so."""
+    """When to try again what has failed `attempt` times; `after` seconds, if the other side says
+    so."""
     return now + (after if after is not None else min(LONGEST, BACKOFF * 2 ** (attempt - 1)))
 
 
-async def run_body(body: Body, desk: Desk) -> Fact:
-    """Run a body for its call; the fact that ends it. One that is still at work here is waited for, not repeated."""
+async def run_body(body: Body, desk: StepHandle) -> Fact:
+    """Run a body for its call; the fact that ends it. One that is still at work here is waited for,
+    not repeated."""
     if (earlier := await joined(body, desk)) is not None:
         return earlier
     context = body.context(desk, body.call)
@@ -41,7 +44,9 @@ async def run_body(body: Body, desk: Desk) -> Fact:
     try:
         work = body.work(context)
     except ArgumentError as e:
-        return Returned(call=body.call.id, error=f"invalid arguments: {e}", why="invalid", ran=False)
+        return Returned(
+            call=body.call.id, error=f"invalid arguments: {e}", why="invalid", ran=False
+        )
     limit = asyncio.timeout(None)
     value, error = None, None
     try:
@@ -55,7 +60,11 @@ async def run_body(body: Body, desk: Desk) -> Fact:
 
 
 async def _run(
-    body: Body, work: Work | Coroutine[Any, Any, Any], context: ToolContext, limit: asyncio.Timeout, desk: Desk
+    body: Body,
+    work: Work | Coroutine[Any, Any, Any],
+    context: ToolContext,
+    limit: asyncio.Timeout,
+    desk: StepHandle,
 ) -> Any:
     desk.settle = body.settle
     flight = None
@@ -72,7 +81,9 @@ async def _run(
             limit.reschedule(desk.loop.time() + body.timeout)
         if flight is not None:  # a `read`: it may be left alone
             value = await flight.start().wait()
-            return await value if inspect.isawaitable(value) else value
+            if inspect.isawaitable(value):
+                return await value
+            return value
         if not isinstance(work, Work):
             return await work
         enter(context)
@@ -85,9 +96,16 @@ def flight_of(work: Work, context: ToolContext) -> Flight:
 
 
 async def run_function(
-    work: Work, context: ToolContext, key: str, timeout: float, desk: Desk, *, asks: bool = False
+    work: Work,
+    context: ToolContext,
+    key: str,
+    timeout: float,
+    desk: StepHandle,
+    *,
+    asks: bool = False,
 ) -> Any:
-    """Run an undo or a verify. One in a thread that did not end in time is waited for again, never run beside itself.
+    """Run an undo or a verify. One in a thread that did not end in time is waited for again, never
+    run beside itself.
 
     Args:
         work: the function and its arguments.
@@ -107,10 +125,12 @@ async def run_function(
             flights.keep(desk.run_id, key, flight)
             flight.start()
         value = await flight.wait(read=lambda: flights.read(desk.run_id, key))
-        return await value if inspect.isawaitable(value) else value
+        if inspect.isawaitable(value):
+            return await value
+        return value
 
 
-async def _until_ended(body: Body, flight: Flight, desk: Desk) -> Any:
+async def _until_ended(body: Body, flight: Flight, desk: StepHandle) -> Any:
     """A thread cannot be stopped: until it has ended, its call is in flight."""
     timer = None
     if body.timeout is not None:
@@ -124,9 +144,15 @@ async def _until_ended(body: Body, flight: Flight, desk: Desk) -> Any:
             timer.cancel()
 
 
-def _overdue(body: Body, desk: Desk) -> None:
+def _overdue(body: Body, desk: StepHandle) -> None:
     why = f"it did not end within {body.timeout:g} s, and its thread is still at work"
-    log.warning("run %s: tool %s (%s): %s; its result will settle the call", desk.run_id, body.name, body.call.id, why)
+    log.warning(
+        "run %s: tool %s (%s): %s; its result will settle the call",
+        desk.run_id,
+        body.name,
+        body.call.id,
+        why,
+    )
     desk.post(Doubted(call=body.call.id, why=why, running=True))
 
 
@@ -136,11 +162,15 @@ async def _awaited(value: Any) -> Any:
 
 def _is_async(work: Work) -> bool:
     function = work.function
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+    if inspect.iscoroutinefunction(function):
+        return True
+    called = getattr(function, "__call__", None)  # noqa: B004
+    return inspect.iscoroutinefunction(called)
 
 
-async def joined(body: Body, desk: Desk) -> Fact | None:
-    """How a body of this call that is still at work in this process has ended; None if there is none."""
+async def joined(body: Body, desk: StepHandle) -> Fact | None:
+    """How a body of this call that is still at work in this process has ended; None if there is
+    none."""
     if found := flights.in_thread(desk.run_id, body.call.id):
         flight, context = found
         started, value, error = desk.now(), None, None
@@ -151,8 +181,13 @@ async def joined(body: Body, desk: Desk) -> Fact | None:
         return ended(body, context, value, error, round(desk.now() - started, 4), desk)
     if task := flights.as_task(desk.run_id, body.call.id):
         await asyncio.wait({task})
-        fact = None if task.cancelled() or task.exception() else task.result()
-        return fact if isinstance(fact, Returned | Faulted) else None
+        if task.cancelled() or task.exception():
+            fact = None
+        else:
+            fact = task.result()
+        if isinstance(fact, Returned | Faulted):
+            return fact
+        return None
     return None
 
 
@@ -162,49 +197,78 @@ def ended(
     value: Any,
     error: BaseException | None,
     took: float,
-    desk: Desk,
+    desk: StepHandle,
     *,
     cut: bool = False,
 ) -> Fact:
-    """The fact for a body that has ended with a value or an error. `cut`: its own timeout ended it."""
+    """The fact for a body that has ended with a value or an error. `cut`: its own timeout ended
+    it."""
     if error is None:
         error = context.refused or context.paused  # perhaps it was swallowed on its way out
-    elif not isinstance(error, asyncio.CancelledError):  # a task group wraps it, or something else took its place
+    elif not isinstance(
+        error, asyncio.CancelledError
+    ):  # a task group wraps it, or something else took its place
         error = context.refused or context.paused or error
     if error is not None:
         return _ended_badly(body, context, error, desk, cut=cut)
     if left := context.leftover():
-        text = f"{body.name} left recorded work unused ({', '.join(left)}): it is not the body that recorded it; restore it and resume"
+        text = (
+            f"{body.name} left recorded work unused ({', '.join(left)}): it is not the "
+            f"body that recorded it; restore it and resume"
+        )
         return Faulted(step=body.call.id, error=text, kind="changed")
     return body.returned(context, value, took, desk)
 
 
-def _ended_badly(body: Body, context: ToolContext, error: BaseException, desk: Desk, *, cut: bool) -> Fact:
+def _ended_badly(
+    body: Body, context: ToolContext, error: BaseException, desk: StepHandle, *, cut: bool
+) -> Fact:
     call = body.call
-    if isinstance(error, PauseRequest | Yield):
+    if isinstance(error, PauseRequest | YieldRequest):
         return body.paused(_pause_of(body, context, desk), context, desk)
     if isinstance(error, InDoubt):
-        return Doubted(call=call.id, why=text_of(error) or "the tool cannot tell whether it happened")
+        return Doubted(
+            call=call.id, why=text_of(error) or "the tool cannot tell whether it happened"
+        )
     if lost_by(context) is not None and isinstance(error, LeaseLost | StoreError):
         if desk.lost is not None:
             raise error
-        return Doubted(call=call.id, why="its run was handed back while it was at work", settle=body.settle)
+        return Doubted(
+            call=call.id, why="its run was handed back while it was at work", settle=body.settle
+        )
     if isinstance(error, asyncio.CancelledError) and desk.cut:
         raise error
     if cut and body.effect != Effect.READ:
-        return Doubted(call=call.id, why=f"it did not end within {body.timeout:g} s", settle=body.settle)
-    if desk.cut and _is_cancelled() and body.effect != Effect.READ and not isinstance(error, ToolFailed):
-        return Doubted(call=call.id, why=f"it was cut off, and ended with {type(error).__name__}", settle=body.settle)
+        return Doubted(
+            call=call.id, why=f"it did not end within {body.timeout:g} s", settle=body.settle
+        )
+    if (
+        desk.cut
+        and _is_cancelled()
+        and body.effect != Effect.READ
+        and not isinstance(error, ToolFailed)
+    ):
+        return Doubted(
+            call=call.id,
+            why=f"it was cut off, and ended with {type(error).__name__}",
+            settle=body.settle,
+        )
     if interruption := _interruption(error):
         return _interrupted(body, error, interruption, desk)
     if not isinstance(error, ToolFailed):
         log.info("tool %s raised %s", body.name, type(error).__name__, exc_info=error)
-    text = f"{body.name} did not end within {body.timeout:g} s" if cut else _text(error)
-    return again(body, error, text, desk) or body.failed(Returned(call=call.id, error=text), error, desk)
+    if cut:
+        text = f"{body.name} did not end within {body.timeout:g} s"
+    else:
+        text = _text(error)
+    return again(body, error, text, desk) or body.failed(
+        Returned(call=call.id, error=text), error, desk
+    )
 
 
 def _interruption(error: BaseException) -> str:
-    """What came between, if somebody else than the run and the body did; "" for an error of the body's own."""
+    """What came between, if somebody else than the run and the body did; "" for an error of the
+    body's own."""
     if isinstance(error, KeyboardInterrupt):
         return "it was interrupted (KeyboardInterrupt)"
     if isinstance(error, asyncio.CancelledError) and _is_cancelled():
@@ -213,12 +277,13 @@ def _interruption(error: BaseException) -> str:
 
 
 def _is_cancelled() -> bool:
-    """Whether somebody has cancelled the task that this body runs in; nobody can cancel a thread."""
+    """Whether somebody has cancelled the task that this body runs in; nobody can cancel a
+    thread."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
 
 
-def _interrupted(body: Body, error: BaseException, why: str, desk: Desk) -> Fact:
+def _interrupted(body: Body, error: BaseException, why: str, desk: StepHandle) -> Fact:
     """A body that was ended in the middle: in doubt; a `read` is tried again, a few times."""
     call = body.call
     log.warning("run %s: tool %s (%s): %s", desk.run_id, body.name, call.id, why)
@@ -228,7 +293,13 @@ def _interrupted(body: Body, error: BaseException, why: str, desk: Desk) -> Fact
     count = 1 + (fault.count if fault else 0)
     if count >= READ_AGAIN:
         return body.failed(Returned(call=call.id, error=f"{why} ({count} times)"), error, desk)
-    return Faulted(step=call.id, error=why, kind="interrupted", transient=True, retry_at=retry_at(desk.now(), count))
+    return Faulted(
+        step=call.id,
+        error=why,
+        kind="interrupted",
+        transient=True,
+        retry_at=retry_at(desk.now(), count),
+    )
 
 
 def _text(error: BaseException) -> str:
@@ -241,14 +312,19 @@ def _text(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}"
 
 
-def _pause_of(body: Body, context: ToolContext, desk: Desk) -> Fact:
+def _pause_of(body: Body, context: ToolContext, desk: StepHandle) -> Fact:
     call = body.call
     if not isinstance(context.paused, PauseRequest):
         return Yielded(call=call.id)
     fields = dict(context.paused.fields)
     if given := fields.get("i"):
         if given in desk.state.ids:
-            return Returned(call=call.id, error=f"interrupt id {given!r} is used already in this run; choose another")
-        desk.state.ids.add(given)  # now: a sibling may pause under the same id before this is folded
+            return Returned(
+                call=call.id,
+                error=f"interrupt id {given!r} is used already in this run; choose another",
+            )
+        desk.state.ids.add(
+            given
+        )  # now: a sibling may pause under the same id before this is folded
     fields["i"] = given or desk.state.next_interrupt(call.id)
     return Suspended(call=call.id, **fields)

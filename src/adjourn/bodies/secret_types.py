@@ -1,7 +1,7 @@
 """Types whose values hide themselves, found anywhere in an annotation.
 
-What is passed to a tool is shown to people and recorded; a value that prints as asterisks can be neither. (pydantic
-writes `**********` into JSON, so the tool would get that.)
+What is passed to a tool is shown to people and recorded; a value that prints as asterisks can be
+neither. (pydantic writes `**********` into JSON, so the tool would get that.)
 """
 
 import typing
@@ -9,13 +9,17 @@ from typing import Any, cast
 
 
 def secret_in(hint: Any) -> str | None:
-    """Where a secret is inside of this type (`""` for the type itself, `.field` inside of a class); None if there is none."""
+    """Where a secret is inside of this type (`""` for the type itself, `.field` inside of a class);
+    None if there is none."""
     return _search(hint, set())
 
 
 def _search(hint: Any, seen: set[Any]) -> str | None:
     origin = typing.get_origin(hint)
-    kind = origin if isinstance(origin, type) else hint
+    if isinstance(origin, type):
+        kind = origin
+    else:
+        kind = hint
     if isinstance(kind, type) and hasattr(kind, "get_secret_value"):
         return ""
     inside = [*typing.get_args(hint), *_behind(hint)]
@@ -46,7 +50,9 @@ def _fields(kind: Any) -> dict[str, Any]:
     model: Any = getattr(kind, "model_fields", None)
     if isinstance(model, dict):
         return {name: field.annotation for name, field in cast("dict[str, Any]", model).items()}
-    if not any(hasattr(kind, mark) for mark in ("__dataclass_fields__", "__required_keys__", "_fields")):
+    if not any(
+        hasattr(kind, mark) for mark in ("__dataclass_fields__", "__required_keys__", "_fields")
+    ):
         return {}
     try:
         return typing.get_type_hints(kind, include_extras=True)

@@ -1,4 +1,5 @@
-"""From a Python function to what a model sees, and from a model's JSON to the function's arguments."""
+"""From a Python function to what a model sees, and from a model's JSON to the function's
+arguments."""
 
 import inspect
 import re
@@ -24,8 +25,8 @@ if typing.TYPE_CHECKING:
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """Marks a tool's parameter as a live object of the process that advances the run: `Annotated[Bank,
-    Resource("bank")]`.
+    """Marks a tool's parameter as a live object of the process that advances the run:
+    `Annotated[Bank, Resource("bank")]`.
 
     Args:
         name: its name in `resources=`.
@@ -62,13 +63,26 @@ class Signature(msgspec.Struct, frozen=True, dict=True):
                 context = parameter.name
             elif marks:
                 resources[parameter.name] = marks[0].name
-            elif parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+            elif parameter.kind in (
+                parameter.VAR_POSITIONAL,
+                parameter.VAR_KEYWORD,
+                parameter.POSITIONAL_ONLY,
+            ):
                 raise InvalidDefinition(
-                    f"tool {name!r}: a model cannot pass {str(parameter)!r}", advice="use plain named parameters"
+                    f"tool {name!r}: a model cannot pass {str(parameter)!r}",
+                    advice="use plain named parameters",
                 )
             else:
                 parameters[parameter.name] = parameter
-        return cls(function, name, context, resources, parameters, hints, _described(function.__doc__ or ""))
+        return cls(
+            function,
+            name,
+            context,
+            resources,
+            parameters,
+            hints,
+            _described(function.__doc__ or ""),
+        )
 
     @cached_property
     def _model(self) -> "type[BaseModel]":
@@ -77,23 +91,33 @@ class Signature(msgspec.Struct, frozen=True, dict=True):
 
         fields: dict[str, Any] = {}
         for place, parameter in enumerate(self.parameters.values()):
-            default = ... if parameter.default is parameter.empty else parameter.default
-            hint = (
-                Any if parameter.annotation is parameter.empty else self.hints.get(parameter.name, parameter.annotation)
-            )
+            if parameter.default is parameter.empty:
+                default = ...
+            else:
+                default = parameter.default
+            if parameter.annotation is parameter.empty:
+                hint = Any
+            else:
+                hint = self.hints.get(parameter.name, parameter.annotation)
             if isinstance(default, FieldInfo):  # `id: UUID = Field(default_factory=uuid4)`
                 default, hint = ..., Annotated[hint, default]
             # Numbered names with aliases: a parameter may be called `json`, `schema` or `model_x`.
-            info = Field(default, alias=parameter.name, description=self.described.get(parameter.name))
+            info = Field(
+                default, alias=parameter.name, description=self.described.get(parameter.name)
+            )
             if get_origin(hint) is Annotated and self.described.get(parameter.name) is None:
                 info = Field(default, alias=parameter.name)
             fields[f"p{place}"] = (hint, info)
         try:
             return create_model(
-                self.name, __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=False), **fields
+                self.name,
+                __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=False),
+                **fields,
             )
         except Exception as e:
-            raise InvalidDefinition(f"tool {self.name!r}: its parameters cannot be described to a model: {e}") from None
+            raise InvalidDefinition(
+                f"tool {self.name!r}: its parameters cannot be described to a model: {e}"
+            ) from None
 
     @cached_property
     def _invalid(self) -> "type[ValidationError]":
@@ -116,7 +140,8 @@ class Signature(msgspec.Struct, frozen=True, dict=True):
         for name, parameter in self.parameters.items():
             if (where := secret_in(self.hints.get(name, parameter.annotation))) is not None:
                 raise InvalidDefinition(
-                    f"tool {self.name!r}: {name + where!r} is a secret, and arguments are shown to people and recorded in "
+                    f"tool {self.name!r}: {name + where!r} is a secret, and arguments are "
+                    f"shown to people and recorded in "
                     "the journal",
                     advice="give the tool what it needs as a resource: "
                     "Annotated[Vault, Resource('vault')], and run(resources={'vault': …})",
@@ -149,11 +174,13 @@ class Signature(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def draws(self) -> bool:
-        """Whether an argument that is left out gets a value of its own each time: it has a `default_factory`."""
+        """Whether an argument that is left out gets a value of its own each time: it has a
+        `default_factory`."""
         return self.schema != self.edit_schema
 
     def validate(self, args: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The arguments as Python values for the call, and as the JSON that is shown, digested and run.
+        """The arguments as Python values for the call, and as the JSON that is shown, digested and
+        run.
 
         The values are those of the JSON: whoever reads it once more gets the same.
         """
@@ -166,7 +193,8 @@ class Signature(msgspec.Struct, frozen=True, dict=True):
         if again != shown:
             other = sorted(name for name in shown if shown[name] != again.get(name))
             raise ArgumentError(
-                f"{', '.join(other)}: validating it changes it every time, so nobody can be shown what would run; "
+                f"{', '.join(other)}: validating it changes it every time, so nobody can be "
+                f"shown what would run; "
                 "the tool's validators must accept what they give"
             )
         return values, shown
@@ -177,7 +205,9 @@ class Signature(msgspec.Struct, frozen=True, dict=True):
         try:
             model = self._model.model_validate(args)
         except self._invalid as e:
-            raise ArgumentError("; ".join(_said(error) for error in e.errors(include_url=False))) from None
+            raise ArgumentError(
+                "; ".join(_said(error) for error in e.errors(include_url=False))
+            ) from None
         values = {name: getattr(model, field) for field, name in self._fields}
         try:
             shown = plain(model.model_dump(mode="json", by_alias=True), "arguments")
@@ -196,7 +226,10 @@ def _resources(hint: Any) -> list[Resource]:
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Annotations, evaluated, also when they are strings that name local types."""
-    local = _closed_over(function) if inspect.isfunction(function) else {}
+    if inspect.isfunction(function):
+        local = _closed_over(function)
+    else:
+        local = {}
     try:
         return typing.get_type_hints(function, localns=local, include_extras=True)
     except Exception as e:
@@ -210,7 +243,8 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _closed_over(function: FunctionType) -> dict[str, Any]:
-    """What a function sees of the functions around it; not what will be assigned there later only."""
+    """What a function sees of the functions around it; not what will be assigned there later
+    only."""
     local: dict[str, Any] = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         with suppress(ValueError):  # still empty
@@ -220,7 +254,9 @@ def _closed_over(function: FunctionType) -> dict[str, Any]:
 
 def _said(error: Any) -> str:
     where = ".".join(map(str, error["loc"]))
-    return f"{where}: {error['msg']}" if where else str(error["msg"])
+    if where:
+        return f"{where}: {error['msg']}"
+    return str(error["msg"])
 
 
 _SECTION = r"^\s*(Args|Arguments|Parameters):\s*$"
@@ -248,7 +284,9 @@ def summary(doc: str) -> str:
     """A docstring without its sections."""
     kept: list[str] = []
     for line in inspect.cleandoc(doc).splitlines():
-        if re.match(r"^(Args|Arguments|Parameters|Returns|Raises|Yields|Example|Examples):\s*$", line):
+        if re.match(
+            r"^(Args|Arguments|Parameters|Returns|Raises|Yields|Example|Examples):\s*$", line
+        ):
             break
         kept.append(line)
     return "\n".join(kept).strip()
@@ -270,16 +308,21 @@ def shape(schema: Any) -> Any:
 
 
 def parameters(schema: Mapping[str, Any], effect: str) -> dict[str, str]:
-    """The shape of each argument by its name, `name?` if it may be left out; under "" that of all else, and the effect.
+    """The shape of each argument by its name, `name?` if it may be left out; under "" that of all
+    else, and the effect.
 
-    An argument's shape has in it whatever it refers to, so that another argument's definitions are not its own.
+    An argument's shape has in it whatever it refers to, so that another argument's definitions are
+    not its own.
     """
     plain: dict[str, Any] = shape(schema)
     definitions: dict[str, Any] = plain.get("$defs", {})
     required = plain.get("required", [])
     found: dict[str, str] = {}
     for name, part in plain.get("properties", {}).items():
-        key = name if name in required else f"{name}{OPTIONAL}"
+        if name in required:
+            key = name
+        else:
+            key = f"{name}{OPTIONAL}"
         found[key] = digest("argument", part, _referred(part, definitions))[:8]
     rest = dict(plain)
     for key in ("properties", "required", "$defs"):
@@ -302,7 +345,9 @@ def _referred(part: Any, definitions: Mapping[str, Any]) -> dict[str, Any]:
 
 def _unordered(key: str, value: Any) -> Any:
     """`required` in whatever order the parameters stand."""
-    return sorted(value) if key == "required" and isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if key == "required" and isinstance(value, list):
+        return sorted(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return value
 
 
 def answer_schema(given: Any) -> dict[str, Any] | bool | None:
@@ -330,4 +375,12 @@ def answer_schema(given: Any) -> dict[str, Any] | bool | None:
     return made
 
 
-__all__ = ["ArgumentError", "InvalidAnswer", "Resource", "Signature", "answer_schema", "shape", "summary"]
+__all__ = [
+    "ArgumentError",
+    "InvalidAnswer",
+    "Resource",
+    "Signature",
+    "answer_schema",
+    "shape",
+    "summary",
+]

@@ -1,4 +1,5 @@
-"""The recording verbs of a context as a sync body calls them: without `await`, and with types that say so."""
+"""The recording verbs of a context as a sync body calls them: without `await`, and with types that
+say so."""
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -14,10 +15,11 @@ T = TypeVar("T")
 
 
 class SyncVerbs:
-    """`step`, `save`, `sleep` and `on_cancel` of a context, for a sync body; each is that of the context.
+    """`step`, `save`, `sleep` and `on_cancel` of a context, for a sync body; each is that of the
+    context.
 
-    At run time a sync body may call the context's own verbs without `await`. A type checker cannot know that; these it can.
-    In an async body they raise `Misused`.
+    At run time a sync body may call the context's own verbs without `await`. A type checker cannot
+    know that; these it can. In an async body they raise `Misused`.
     """
 
     def __init__(self, context: "ToolContext") -> None:
@@ -28,7 +30,8 @@ class SyncVerbs:
     @overload
     def step(self, key: str, fn: Callable[..., T], *args: Any) -> T: ...
     def step(self, key: str, fn: Callable[..., Any], *args: Any) -> Any:
-        """Run `fn(*args)` once for this call; see `ToolContext.step`. An async `fn` is awaited on the event loop."""
+        """Run `fn(*args)` once for this call; see `ToolContext.step`. An async `fn` is awaited on
+        the event loop."""
         return self._called("step", self._context.step, key, fn, *args)
 
     def save(self, progress: Any) -> None:

@@ -11,13 +11,21 @@ from adjourn.bodies.sync_verbs import SyncVerbs
 from adjourn.core.codec import plain
 from adjourn.core.digest import question_digest
 from adjourn.core.duration import Duration, seconds
-from adjourn.core.ids import PROGRESS, MemoKind, again_id, check_chosen, is_memo, memo_key, parse_memo
+from adjourn.core.ids import (
+    PROGRESS,
+    MemoKind,
+    again_id,
+    check_chosen,
+    is_memo,
+    memo_key,
+    parse_memo,
+)
 from adjourn.core.messages import Message
 from adjourn.core.records import Stepped
 from adjourn.core.state import Call
 from adjourn.core.status import Status
 from adjourn.driver import worker_mark as inside
-from adjourn.driver.program import Desk
+from adjourn.driver.program import StepHandle
 from adjourn.errors import InterruptClosed, InvalidDefinition, Misused, PauseRequest
 
 T = TypeVar("T")
@@ -25,19 +33,20 @@ _NOT_USED_UP = (MemoKind.PROGRESS, MemoKind.UNDO)
 """Memos that a body need not come by again."""
 
 
-class Yield(BaseException):
+class YieldRequest(BaseException):
     """A body stopped at `save` because a pause is wanted."""
 
 
 class ToolContext:
-    """What a tool's body may use. Annotate a parameter with it and it is passed in, hidden from the model."""
+    """What a tool's body may use. Annotate a parameter with it and it is passed in, hidden from the
+    model."""
 
-    def __init__(self, desk: Desk, call: Call) -> None:
+    def __init__(self, desk: StepHandle, call: Call) -> None:
         self._desk, self._call = desk, call
         self._memo = dict(call.memo)
         self._used: set[str] = set()
         self._pauses = self._sleeps = 0
-        self.paused: PauseRequest | Yield | None = None
+        self.paused: PauseRequest | YieldRequest | None = None
         self.refused: Misused | None = None
 
     @property
@@ -57,19 +66,24 @@ class ToolContext:
 
     @property
     def idempotency_key(self) -> str:
-        """The same for every attempt of this call; give it to the target so that it can refuse a second one."""
+        """The same for every attempt of this call; give it to the target so that it can refuse a
+        second one."""
         return self._call.key(self.run_id)
 
     @property
     def path(self) -> str:
-        """The agent whose call it is: "" for the run's own, else the call under which it is nested."""
+        """The agent whose call it is: "" for the run's own, else the call under which it is
+        nested."""
         return self._call.path
 
     @property
     def messages(self) -> Sequence[Message]:
-        """The conversation that has asked for this call, up to the reply with the call. Empty in a flow."""
+        """The conversation that has asked for this call, up to the reply with the call. Empty in a
+        flow."""
         thread = self._desk.state.threads.get(self._call.path)
-        return thread.transcript.need() if thread is not None else ()
+        if thread is not None:
+            return thread.transcript.need()
+        return ()
 
     @property
     def model_call_id(self) -> str:
@@ -87,7 +101,8 @@ class ToolContext:
 
     @property
     def epoch(self) -> int:
-        """Grows whenever another worker takes the run; a target that checks it refuses a worker that was replaced."""
+        """Grows whenever another worker takes the run; a target that checks it refuses a worker
+        that was replaced."""
         return self._desk.epoch
 
     @property
@@ -112,7 +127,8 @@ class ToolContext:
 
     @property
     def sync(self) -> SyncVerbs:
-        """`step`, `save`, `sleep` and `on_cancel` for a sync body, where they are not awaited: with types that say so."""
+        """`step`, `save`, `sleep` and `on_cancel` for a sync body, where they are not awaited: with
+        types that say so."""
         return SyncVerbs(self)
 
     def publish(self, item: Any) -> None:
@@ -126,8 +142,8 @@ class ToolContext:
 
     @in_both_kinds(here="_step_here")
     async def step(self, key: str, fn: Callable[..., T | Awaitable[T]], *args: Any) -> T:
-        """Run `fn` once and record its result by `key`; when the body runs again, this returns the recorded
-        result.
+        """Run `fn` once and record its result by `key`; when the body runs again, this returns the
+        recorded result.
 
         Args:
             key: tells the steps of one body apart.
@@ -156,14 +172,16 @@ class ToolContext:
         if inspect.isawaitable(value):
             value = on_loop(self._desk, awaited(value))
         recorded = plain(value, f"step {key!r}")
-        on_loop(self._desk, self._desk.record(Stepped(call=self._call.id, key=name, value=recorded)))
+        on_loop(
+            self._desk, self._desk.record(Stepped(call=self._call.id, key=name, value=recorded))
+        )
         self._memo[name] = recorded
         return recorded
 
     @in_both_kinds()
     async def save(self, progress: Any) -> None:
-        """Record how far the body has come. If a pause was requested, the body stops here and continues from
-        here later.
+        """Record how far the body has come. If a pause was requested, the body stops here and
+        continues from here later.
 
         Args:
             progress: any JSON value; `ctx.progress` has it when the body runs again.
@@ -172,13 +190,13 @@ class ToolContext:
         await self._desk.record(Stepped(call=self._call.id, key=PROGRESS, value=recorded))
         self._memo[PROGRESS] = recorded
         if self.pause_requested:
-            self.paused = Yield()
+            self.paused = YieldRequest()
             raise self.paused
 
     @in_both_kinds()
     async def on_cancel(self, fn: Callable[..., Any], *args: Any) -> None:
-        """Register a compensation while the call is running: it runs if the run is cancelled before the call has
-        ended.
+        """Register a compensation while the call is running: it runs if the run is cancelled before
+        the call has ended.
 
         Args:
             fn: a function of the module; it is recorded by name.
@@ -186,12 +204,16 @@ class ToolContext:
         """
         if not callable(fn):
             raise InvalidDefinition(f"on_cancel needs a function, got {fn!r}")
-        value = {"fn": getattr(fn, "__qualname__", ""), "args": plain(list(args), "on_cancel arguments")}
+        value = {
+            "fn": getattr(fn, "__qualname__", ""),
+            "args": plain(list(args), "on_cancel arguments"),
+        }
         known = [key for key in self._memo if is_memo(key, MemoKind.UNDO)]
         key = memo_key(MemoKind.UNDO, len(known))
         for old in known:
             if self._memo[old] == value and old not in self._used:
-                # A body that runs again registers the same again: that is one compensation, not two.
+                # A body that runs again registers the same again: that is one compensation, not
+                # two.
                 key = old
                 break
         self._used.add(key)
@@ -202,7 +224,8 @@ class ToolContext:
 
     @in_both_kinds()
     async def sleep(self, duration: Duration) -> None:
-        """Wait durably: the run parks, costs nothing, and the body runs again when the time has passed.
+        """Wait durably: the run parks, costs nothing, and the body runs again when the time has
+        passed.
 
         Args:
             duration: seconds, or a `timedelta`.
@@ -211,18 +234,38 @@ class ToolContext:
         key = self._use(memo_key(MemoKind.SLEEP, self._sleeps), "ctx.sleep")
         self._sleeps += 1
         if key not in self._memo:
-            raise self._stop(kind="timer", type="timer", key=key, resume_to="self", expires=self._desk.now() + length)
+            raise self._stop(
+                kind="timer",
+                type="timer",
+                key=key,
+                resume_to="self",
+                expires=self._desk.now() + length,
+            )
 
     @overload
     def pause_for(
-        self, type: str = ..., payload: Any = ..., *, resume_to: Literal["next"] = ..., interrupt_id: str | None = ...,
-        answer_schema: Any = ..., expires_in: Duration | None = ..., on_expiry: str = ...,
-    ) -> NoReturn: ...  # fmt: skip
+        self,
+        type: str = ...,
+        payload: Any = ...,
+        *,
+        resume_to: Literal["next"] = ...,
+        interrupt_id: str | None = ...,
+        answer_schema: Any = ...,
+        expires_in: Duration | None = ...,
+        on_expiry: str = ...,
+    ) -> NoReturn: ...
     @overload
     def pause_for(
-        self, type: str = ..., payload: Any = ..., *, resume_to: str, interrupt_id: str | None = ...,
-        answer_schema: Any = ..., expires_in: Duration | None = ..., on_expiry: str = ...,
-    ) -> Any: ...  # fmt: skip
+        self,
+        type: str = ...,
+        payload: Any = ...,
+        *,
+        resume_to: str,
+        interrupt_id: str | None = ...,
+        answer_schema: Any = ...,
+        expires_in: Duration | None = ...,
+        on_expiry: str = ...,
+    ) -> Any: ...
     def pause_for(
         self,
         type: str = "question",
@@ -239,47 +282,70 @@ class ToolContext:
         Args:
             type: your own word for what is asked, for example `"approval"`.
             payload: what the person is shown; any JSON value.
-            resume_to: `"next"`: the answer is the result, and the body does not run again. `"self"`: the body
-                runs again, and this call returns the answer.
+            resume_to: `"next"`: the answer is the result, and the body does not run again.
+                `"self"`: the body runs again, and this call returns the answer.
             interrupt_id: tells several pauses of one body apart; without it, their order does.
             answer_schema: a Python type or a JSON Schema that the answer must fit.
             expires_in: seconds, or a `timedelta`, for the answer.
             on_expiry: what happens then: `"deny"` or `"cancel"`.
         """
         if resume_to not in ("next", "self"):
-            raise InvalidDefinition(f"resume_to must be 'next' or 'self' in a tool, got {resume_to!r}")
+            raise InvalidDefinition(
+                f"resume_to must be 'next' or 'self' in a tool, got {resume_to!r}"
+            )
         if on_expiry not in ("deny", "cancel"):
             raise InvalidDefinition(f"on_expiry must be 'deny' or 'cancel', got {on_expiry!r}")
         if not isinstance(type, str) or not type:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(f"type must be a word of your own, got {type!r}")
         if interrupt_id is not None:
             self._check_given(interrupt_id)
-        own = self._pauses if interrupt_id is None else plain(interrupt_id, "interrupt_id")
+        if interrupt_id is None:
+            own = self._pauses
+        else:
+            own = plain(interrupt_id, "interrupt_id")
         key = self._use(memo_key(MemoKind.ANSWER, own), "pause_for")
         self._pauses += 1
         type, payload = plain(type, "type"), plain(payload, "payload")
         if key in self._memo and self._is_same(key, type, payload):
             return self._answer(key)
-        if interrupt_id is not None and key in self._memo:  # its author's id, for what is asked anew
+        if (
+            interrupt_id is not None and key in self._memo
+        ):  # its author's id, for what is asked anew
             number = 2
             while again_id(interrupt_id, number) in self._desk.state.ids:
                 number += 1
             interrupt_id = again_id(interrupt_id, number)
         if interrupt_id is not None and interrupt_id in self._desk.state.ids:
-            raise Misused(f"interrupt id {interrupt_id!r} is used already in this run", advice="choose another")
-        expires = 0.0 if expires_in is None else self._desk.now() + seconds(expires_in, "expires_in")
+            raise Misused(
+                f"interrupt id {interrupt_id!r} is used already in this run",
+                advice="choose another",
+            )
+        if expires_in is None:
+            expires = 0.0
+        else:
+            expires = self._desk.now() + seconds(expires_in, "expires_in")
         raise self._stop(
-            type=type, payload=payload, key=key, i=interrupt_id or "", resume_to=resume_to,
-            schema=schema_of(answer_schema), expires=expires, on_expiry=on_expiry,
-        )  # fmt: skip
+            type=type,
+            payload=payload,
+            key=key,
+            i=interrupt_id or "",
+            resume_to=resume_to,
+            schema=schema_of(answer_schema),
+            expires=expires,
+            on_expiry=on_expiry,
+        )
 
     def _check_given(self, id: Any) -> None:
         """An id that earlier versions allowed, and that this run has recorded, stays good."""
-        if not (isinstance(id, str) and (id in self._desk.state.ids or memo_key(MemoKind.ANSWER, id) in self._memo)):
+        if not (
+            isinstance(id, str)
+            and (id in self._desk.state.ids or memo_key(MemoKind.ANSWER, id) in self._memo)
+        ):
             check_chosen(id, "interrupt_id")
 
     def _is_same(self, key: str, type: str, payload: Any) -> bool:
-        """Whether this is the question that was answered. Another payload is asked anew; another type is another body."""
+        """Whether this is the question that was answered. Another payload is asked anew; another
+        type is another body."""
         memo = self._memo[key]
         if "of" not in memo or memo["of"] == question_digest(type, payload):
             return True
@@ -306,16 +372,25 @@ class ToolContext:
     def _use(self, key: str, what: str) -> str:
         if self.refused is not None:
             raise self.refused
-        if self.paused is not None:  # swallowed, or a sibling task's: nothing more happens in this body
+        if (
+            self.paused is not None
+        ):  # swallowed, or a sibling task's: nothing more happens in this body
             raise self.paused
         if key in self._used:
-            raise Misused(f"{what} was used twice in one body", advice="give each its own key or interrupt_id")
+            raise Misused(
+                f"{what} was used twice in one body", advice="give each its own key or interrupt_id"
+            )
         self._used.add(key)
         return key
 
     def leftover(self) -> list[str]:
-        """Recorded steps and pauses that this run of the body did not use: it is not the body that recorded them."""
-        return [key for key in self._memo if key not in self._used and parse_memo(key)[0] not in _NOT_USED_UP]
+        """Recorded steps and pauses that this run of the body did not use: it is not the body that
+        recorded them."""
+        return [
+            key
+            for key in self._memo
+            if key not in self._used and parse_memo(key)[0] not in _NOT_USED_UP
+        ]
 
 
 def lost_by(context: ToolContext) -> BaseException | None:
@@ -330,14 +405,26 @@ def enter(context: ToolContext) -> None:
 
 @overload
 def pause_for(
-    type: str = ..., payload: Any = ..., *, resume_to: Literal["next"] = ..., interrupt_id: str | None = ...,
-    answer_schema: Any = ..., expires_in: Duration | None = ..., on_expiry: str = ...,
-) -> NoReturn: ...  # fmt: skip
+    type: str = ...,
+    payload: Any = ...,
+    *,
+    resume_to: Literal["next"] = ...,
+    interrupt_id: str | None = ...,
+    answer_schema: Any = ...,
+    expires_in: Duration | None = ...,
+    on_expiry: str = ...,
+) -> NoReturn: ...
 @overload
 def pause_for(
-    type: str = ..., payload: Any = ..., *, resume_to: str, interrupt_id: str | None = ...,
-    answer_schema: Any = ..., expires_in: Duration | None = ..., on_expiry: str = ...,
-) -> Any: ...  # fmt: skip
+    type: str = ...,
+    payload: Any = ...,
+    *,
+    resume_to: str,
+    interrupt_id: str | None = ...,
+    answer_schema: Any = ...,
+    expires_in: Duration | None = ...,
+    on_expiry: str = ...,
+) -> Any: ...
 def pause_for(
     type: str = "question",
     payload: Any = None,
@@ -354,8 +441,8 @@ def pause_for(
     Args:
         type: your own word for what is asked, for example `"approval"`.
         payload: what the person is shown; any JSON value.
-        resume_to: `"next"`: the answer is the result, and the body does not run again. `"self"`: the body
-            runs again, and this call returns the answer.
+        resume_to: `"next"`: the answer is the result, and the body does not run again. `"self"`:
+            the body runs again, and this call returns the answer.
         interrupt_id: tells several pauses of one body apart; without it, their order does.
         answer_schema: a Python type or a JSON Schema that the answer must fit.
         expires_in: seconds, or a `timedelta`, for the answer.
@@ -365,6 +452,11 @@ def pause_for(
     if context is None:
         raise Misused("pause_for works inside a tool or a chunk while a run executes it")
     return context.pause_for(
-        type, payload, resume_to=resume_to, interrupt_id=interrupt_id, answer_schema=answer_schema,
-        expires_in=expires_in, on_expiry=on_expiry,
-    )  # fmt: skip
+        type,
+        payload,
+        resume_to=resume_to,
+        interrupt_id=interrupt_id,
+        answer_schema=answer_schema,
+        expires_in=expires_in,
+        on_expiry=on_expiry,
+    )

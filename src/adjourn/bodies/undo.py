@@ -11,25 +11,31 @@ from adjourn.core.codec import plain, text_of
 from adjourn.core.ids import compensation_number, verify_step
 from adjourn.core.plan import Step
 from adjourn.core.records import Fact, Faulted, Returned, Verified
-from adjourn.driver.program import Desk
+from adjourn.driver.program import StepHandle
 from adjourn.errors import LeaseLost, Misused, NotJSON, PauseRequest, StoreError
 
 UNDO_TIMEOUT = 60.0
 """Seconds for an undo or a verify whose tool has no timeout of its own."""
 
 
-async def undo_body(body: Body, step: Step, desk: Desk) -> Fact:
-    """Run a call's undo, or what its body itself registered. Its key is its own and stays the same."""
+async def undo_body(body: Body, step: Step, desk: StepHandle) -> Fact:
+    """Run a call's undo, or what its body itself registered. Its key is its own and stays the
+    same."""
     call = body.call
     context = body.context(
-        desk, Call(step.id, call.tool, call.args, call.path, kind=call.kind, of=call.of, began=call.began)
+        desk,
+        Call(
+            step.id, call.tool, call.args, call.path, kind=call.kind, of=call.of, began=call.began
+        ),
     )
     try:
         work = _undo_of(body, step, desk, context)
         value = await run_function(work, context, step.id, body.timeout or UNDO_TIMEOUT, desk)
     except BaseException as e:
         text = own_failure(e, desk)
-        return Faulted(step=step.id, error=text, transient=True, retry_at=retry_at(desk.now(), step.attempt))
+        return Faulted(
+            step=step.id, error=text, transient=True, retry_at=retry_at(desk.now(), step.attempt)
+        )
     if len(call.compensations) <= 1:
         forget(desk.run_id, call.id)
     try:
@@ -38,7 +44,7 @@ async def undo_body(body: Body, step: Step, desk: Desk) -> Fact:
         return Returned(call=step.id)
 
 
-def _undo_of(body: Body, step: Step, desk: Desk, context: Any) -> Work:
+def _undo_of(body: Body, step: Step, desk: StepHandle, context: Any) -> Work:
     number = compensation_number(step.id)
     if number is None:
         assert body.undo is not None
@@ -48,10 +54,11 @@ def _undo_of(body: Body, step: Step, desk: Desk, context: Any) -> Work:
     return Work(function, args, {})
 
 
-async def verify_body(body: Body, desk: Desk) -> Fact:
+async def verify_body(body: Body, desk: StepHandle) -> Fact:
     """`verify(ctx, args)` says: True or ("happened", result), False, or None for unknown.
 
-    Nothing is asked while a body of the call is still at work here: its own result is better than any answer.
+    Nothing is asked while a body of the call is still at work here: its own result is better than
+    any answer.
     """
     if (earlier := await joined(body, desk)) is not None:
         return earlier
@@ -60,19 +67,24 @@ async def verify_body(body: Body, desk: Desk) -> Fact:
     context = body.context(desk, call)
     try:
         work = Work(body.verify, [context, body.arguments()], {})
-        answer = await run_function(work, context, verify_step(call.id), body.timeout or UNDO_TIMEOUT, desk, asks=True)
+        answer = await run_function(
+            work, context, verify_step(call.id), body.timeout or UNDO_TIMEOUT, desk, asks=True
+        )
         return verified(call, answer)
     except BaseException as e:
         return Verified(call=call.id, answer="unknown", value=own_failure(e, desk))
 
 
-def own_failure(error: BaseException, desk: Desk) -> str:
-    """What went wrong inside an undo or a verify, in words. What is not its own (we are being stopped) is raised."""
+def own_failure(error: BaseException, desk: StepHandle) -> str:
+    """What went wrong inside an undo or a verify, in words. What is not its own (we are being
+    stopped) is raised."""
     ours = isinstance(error, asyncio.CancelledError) and desk.cut
     if ours or (desk.lost is not None and isinstance(error, LeaseLost | StoreError)):
         raise error
     if isinstance(error, PauseRequest):
-        error = Misused("undo and verify functions cannot wait for a person: only tools and chunks can")
+        error = Misused(
+            "undo and verify functions cannot wait for a person: only tools and chunks can"
+        )
     elif isinstance(error, asyncio.CancelledError):
         error = RuntimeError("it was cancelled, and not by the run")
     elif isinstance(error, TimeoutError) and not text_of(error):
@@ -89,4 +101,8 @@ def verified(call: Call, answer: Any) -> Verified:
         return Verified(call=call.id, answer="not")
     if isinstance(answer, tuple) and len(answer) == 2 and answer[0] == "happened":  # pyright: ignore[reportUnknownArgumentType]
         return Verified(call=call.id, answer="happened", value=plain(answer[1], "verified result"))
-    return Verified(call=call.id, answer="happened", value=None if answer is True else plain(answer, "verified result"))
+    return Verified(
+        call=call.id,
+        answer="happened",
+        value=None if answer is True else plain(answer, "verified result"),
+    )

@@ -1,4 +1,5 @@
-"""Opens a link that is a secret: a browser's arguments can be read by everybody on the machine, so it gets a file."""
+"""Opens a link that is a secret: a browser's arguments can be read by everybody on the machine, so
+it gets a file."""
 
 import os
 import threading
@@ -10,13 +11,15 @@ from pathlib import Path
 
 NAME = "open.html"
 PAGE = (
-    '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={link}"><title>Adjourn</title>\n'
+    '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; '
+    'url={link}"><title>Adjourn</title>\n'
 )
 
 
 @contextmanager
 def opened(link: str, folder: Path) -> Generator[None]:
-    """Show `link` in a browser, by way of a page in `folder` that only its owner can read; the page is gone afterwards."""
+    """Show `link` in a browser, by way of a page in `folder` that only its owner can read; the page
+    is gone afterwards."""
     page = folder / NAME
     with suppress(FileNotFoundError):
         page.unlink()

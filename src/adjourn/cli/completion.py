@@ -1,6 +1,8 @@
-"""What the shell offers while a person types: runs and items of the database, and programs in the files here.
+"""What the shell offers while a person types: runs and items of the database, and programs in the
+files here.
 
-It only reads, imports nothing of the user's, and says nothing if something is wrong: a prompt is no place for errors.
+It only reads, imports nothing of the user's, and says nothing if something is wrong: a prompt is no
+place for errors.
 """
 
 import ast
@@ -13,14 +15,19 @@ import typer
 
 MOST = 50
 _ID = re.compile(r"[A-Za-z0-9._:?/-]+")
-"""Ids with other characters are not offered: shells evaluate what a completion says, and people choose ids."""
+"""Ids with other characters are not offered: shells evaluate what a completion says, and people
+choose ids."""
 
 
 def complete_runs(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """The newest runs whose id begins so."""
-    sql = "select id, status || '  ' || program || '  ' || title from run where substr(id, 1, ?1) = ?2 order by n desc limit ?3"
+    sql = (
+        "select id, status || '  ' || program || '  ' || title from run where substr(id, "
+        "1, ?1) = ?2 order by n desc limit ?3"
+    )
     elsewhere = (
-        "select id, status || '  ' || program || '  ' || title from adjourn.run where starts_with(id, %(begun)s) "
+        "select id, status || '  ' || program || '  ' || title from adjourn.run where "
+        "starts_with(id, %(begun)s) "
         "order by n desc limit %(most)s"
     )
     return _found(ctx, sql, elsewhere, incomplete)
@@ -30,11 +37,13 @@ def complete_items(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]
     """What waits for a person, by its id."""
     sql = (
         "select r.id || ':' || x.i as item, x.kind || '  ' || r.program || '  ' || r.title from interrupt x "
-        "join run r on r.n = x.run where x.state = 'open' and substr(item, 1, ?1) = ?2 order by x.opened_at limit ?3"
+        "join run r on r.n = x.run where x.state = 'open' and substr(item, 1, ?1) = ?2 "
+        "order by x.opened_at limit ?3"
     )
     elsewhere = (
         "select r.id || ':' || x.i, x.kind || '  ' || r.program || '  ' || r.title from adjourn.interrupt x "
-        "join adjourn.run r on r.n = x.run where x.state = 'open' and starts_with(r.id || ':' || x.i, %(begun)s) "
+        "join adjourn.run r on r.n = x.run where x.state = 'open' and starts_with(r.id || "
+        "':' || x.i, %(begun)s) "
         "order by x.opened_at limit %(most)s"
     )
     return _found(ctx, sql, elsewhere, incomplete)
@@ -42,7 +51,7 @@ def complete_items(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]
 
 def _found(ctx: typer.Context, sql: str, elsewhere: str, begun: str) -> list[tuple[str, str]]:
     """What a file says to `sql`, or PostgreSQL to `elsewhere`."""
-    from adjourn.cli.database import address_of
+    from adjourn.cli.opened_database import address_of
     from adjourn.stores.address import file_of, is_postgres
 
     try:
@@ -83,7 +92,9 @@ def complete_programs(ctx: typer.Context, incomplete: str) -> list[str]:
         return [name for name in names if name.startswith(incomplete)]
     folder, _, begun = incomplete.rpartition("/")
     try:
-        files = sorted(f for f in os.listdir(folder or ".") if f.startswith(begun) and f.endswith(".py"))
+        files = sorted(
+            f for f in os.listdir(folder or ".") if f.startswith(begun) and f.endswith(".py")
+        )
     except OSError:
         return []
     return [f"{folder}/{file}:" if folder else f"{file}:" for file in files][:MOST]
@@ -97,7 +108,9 @@ def _names(place: str) -> list[str]:
     names: list[str] = []
     for node in tree.body:
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() | ast.List() | ast.Tuple()):
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.Call() | ast.List() | ast.Tuple()
+            ):
                 names.append(name)
             case ast.AnnAssign(target=ast.Name(id=name)):
                 names.append(name)

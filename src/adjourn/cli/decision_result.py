@@ -21,7 +21,7 @@ DONE = {"approve": "Approved", "deny": "Denied", "answer": "Answered"}
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class DecisionResult:
     """A decision that was recorded, and what came of it within the time that was waited."""
 
     interrupt: Interrupt
@@ -37,17 +37,35 @@ class Settled:
         what = visible(title(interrupt))
         if interrupt.call:
             what = f"{visible(interrupt.call.tool)} {arguments(self.choice.edit or interrupt.call.arguments)}"
-        edited = ", edited" if self.choice.edit is not None else ""
-        glyph = ("⊘ ", "") if self.choice.verb == "deny" else ("✓ ", "green")
-        terminal.print(Text.assemble(glyph, f"{DONE[self.choice.verb]} by {visible(self.by)}{edited}: {brief(what)}"))
+        if self.choice.edit is not None:
+            edited = ", edited"
+        else:
+            edited = ""
+        if self.choice.verb == "deny":
+            glyph = ("⊘ ", "")
+        else:
+            glyph = ("✓ ", "green")
+        terminal.print(
+            Text.assemble(
+                glyph, f"{DONE[self.choice.verb]} by {visible(self.by)}{edited}: {brief(what)}"
+            )
+        )
         step = self.step
         if step is not None and step.ran and step.took is not None:
-            ran = "ran" if step.status == "completed" else "ran and failed"
+            if step.status == "completed":
+                ran = "ran"
+            else:
+                ran = "ran and failed"
             terminal.print(f"  {visible(step.name)} {ran}, {duration(step.took)}.")
         mark = Text.assemble("  ", visible(interrupt.run_id), " is ", status_mark(self.status))
         say(mark)
         if self.status == "ready":
-            say(Text("  It goes on where a worker with its program is open: adjourn worker app.py:agent", style=DIM))
+            say(
+                Text(
+                    "  It goes on where a worker with its program is open: adjourn worker app.py:agent",
+                    style=DIM,
+                )
+            )
 
     def as_json(self) -> dict[str, Any]:
         """The decision as data."""
@@ -79,11 +97,19 @@ async def record(
     """
     if choice.verb == "approve":
         return await rt.approve(
-            interrupt.ref, by=by.name, note=choice.note, digest=digest, edit=choice.edit, scope=choice.scope, groups=by.groups,
+            interrupt.ref,
+            by=by.name,
+            note=choice.note,
+            digest=digest,
+            edit=choice.edit,
+            scope=choice.scope,
+            groups=by.groups,
             request_id=request_id,
-        )  # fmt: skip
+        )
     if choice.verb == "deny":
-        return await rt.deny(interrupt.ref, by=by.name, note=choice.note, digest=digest, request_id=request_id)
+        return await rt.deny(
+            interrupt.ref, by=by.name, note=choice.note, digest=digest, request_id=request_id
+        )
     return await rt.answer(
         interrupt.ref,
         choice.value,
@@ -103,7 +129,7 @@ async def settle(
     digest: str,
     request_id: str = "",
     patience: float = 0.0,
-) -> Settled:
+) -> DecisionResult:
     """Record a decision, then wait `patience` seconds for the run to come to rest."""
     seq = await record(rt, interrupt, choice, by, digest, request_id)
     status = await come_to_rest(rt, interrupt.run_id, patience)
@@ -111,7 +137,7 @@ async def settle(
     if interrupt.call:
         steps = Timeline.of(await rt.store.load(interrupt.run_id), rt.store.now()).steps
         step = next((s for s in steps if s.call_id == interrupt.call.call_id), None)
-    return Settled(interrupt, choice, by.name, seq, status, step)
+    return DecisionResult(interrupt, choice, by.name, seq, status, step)
 
 
 async def come_to_rest(rt: Runtime, run_id: str, patience: float) -> str:

@@ -45,7 +45,9 @@ class NotShown(Invalid):
 
 def exit_code(error: AdjournError) -> int:
     """2 for input that will fail again, 1 otherwise."""
-    return 2 if isinstance(error, Invalid | NotFound | ForkRefused) else 1
+    if isinstance(error, Invalid | NotFound | ForkRefused):
+        return 2
+    return 1
 
 
 def report(error: AdjournError, what: str, *, as_json: bool = False, db: str | None = None) -> int:
@@ -61,12 +63,17 @@ def report(error: AdjournError, what: str, *, as_json: bool = False, db: str | N
         say(to_json({"error": error_json(error, what)}, indent=None))
         return exit_code(error)
     terminal = err()
-    terminal.print(Text.assemble(("✗ ", "red"), (f"{what}: ", "red"), _sentence(str(error.what) or str(error))))
+    terminal.print(
+        Text.assemble(("✗ ", "red"), (f"{what}: ", "red"), _sentence(str(error.what) or str(error)))
+    )
     for part in (error.consequence, error.advice):
         if part:
             terminal.print("  " + _sentence(part[:1].upper() + part[1:]))
     if typed := _next(error, db):
-        word = "Look first" if isinstance(error, NotShown) else "Look again"
+        if isinstance(error, NotShown):
+            word = "Look first"
+        else:
+            word = "Look again"
         terminal.print(Text.assemble("  ", (f"{word}  ", DIM), typed))
     terminal.print(Text(f"  {error.code} · {error.status}", style=DIM))
     return exit_code(error)
@@ -83,7 +90,8 @@ def error_json(error: AdjournError, title: str = "") -> dict[str, Any]:
 
 
 def _sentence(part: str) -> str:
-    """A part of an error with its full stop, except behind a command: what is typed ends where it ends."""
+    """A part of an error with its full stop, except behind a command: what is typed ends where it
+    ends."""
     text = visible(part)
     if ": adjourn " in text or text[-1:] == "?":
         return text
@@ -91,17 +99,22 @@ def _sentence(part: str) -> str:
 
 
 def _next(error: AdjournError, db: str | None) -> str:
-    """The command that shows how things are now, for errors that say the world is not as the person thought."""
+    """The command that shows how things are now, for errors that say the world is not as the person
+    thought."""
     if isinstance(error, Refused):
         return command(db, "show", error.run_id)
     if isinstance(error, NotShown):
         return command(db, "inbox", error.interrupt_id)
-    if isinstance(error, AlreadyDecided | InterruptClosed) and (ref := split_ref(error.interrupt_id)):
+    if isinstance(error, AlreadyDecided | InterruptClosed) and (
+        ref := split_ref(error.interrupt_id)
+    ):
         return command(db, "show", ref[0])
     if isinstance(error, UnknownRun):
         return command(db, "runs")
     again = (AlreadyDecided, InterruptClosed, UnknownInterrupt, StaleDecision)
-    return command(db, "inbox") if isinstance(error, again) else ""
+    if isinstance(error, again):
+        return command(db, "inbox")
+    return ""
 
 
 def says(what: str) -> Callable[[F], F]:
@@ -113,7 +126,9 @@ def says(what: str) -> Callable[[F], F]:
             try:
                 return function(*args, **kwargs)
             except AdjournError as e:
-                raise typer.Exit(report(e, what, as_json=bool(kwargs.get("as_json")), db=kwargs.get("db"))) from None
+                raise typer.Exit(
+                    report(e, what, as_json=bool(kwargs.get("as_json")), db=kwargs.get("db"))
+                ) from None
 
         return run  # pyright: ignore[reportReturnType]
 

@@ -1,4 +1,5 @@
-"""The event loop of the processes that are Adjourn's own: uvloop where it is installed (`adjourn[fast]`), else asyncio's.
+"""The event loop of the processes that are Adjourn's own: uvloop where it is installed
+(`adjourn[fast]`), else asyncio's.
 
 A program that uses the library has its own loop; nobody changes that.
 """
@@ -14,11 +15,14 @@ T = TypeVar("T")
 
 def name() -> str:
     """Which one `run` uses."""
-    return "uvloop" if find_spec("uvloop") else "asyncio"
+    if find_spec("uvloop"):
+        return "uvloop"
+    return "asyncio"
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a process that lasts. What is loaded by now stays, so the collector of garbage does not look at it again and again."""
+    """Run a process that lasts. What is loaded by now stays, so the collector of garbage does not
+    look at it again and again."""
     gc.collect()
     gc.freeze()
     with asyncio.Runner(loop_factory=_factory()) as runner:

@@ -9,12 +9,17 @@ LONGEST = 100 * 366 * 86400.0
 
 
 def seconds_until(text: str, now: float) -> float:
-    """The seconds from `now` until what `text` says; raises `Invalid` for what is no time, or is over."""
+    """The seconds from `now` until what `text` says; raises `Invalid` for what is no time, or is
+    over."""
     span = span_of(text)
-    left = _time(text) - now if span is None else span
+    if span is None:
+        left = _time(text) - now
+    else:
+        left = span
     if not 0 < left < LONGEST:
         raise Invalid(
-            f"{text!r:.40} is not in the future, or too far in it", advice="write 12h, 30d or a date such as 2031-01-31"
+            f"{text!r:.40} is not in the future, or too far in it",
+            advice="write 12h, 30d or a date such as 2031-01-31",
         )
     return left
 

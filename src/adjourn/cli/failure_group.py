@@ -1,18 +1,19 @@
-"""Many failures that are like one another: how many there are, whether all are meant, and what came of each."""
+"""Many failures that are like one another: how many there are, whether all are meant, and what came
+of each."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from rich.text import Text
 
-from adjourn.cli.database import address_of
 from adjourn.cli.error_report import error_json
 from adjourn.cli.interrupt_lookup import find, full_digest
+from adjourn.cli.opened_database import address_of
 from adjourn.cli.person import Person
 from adjourn.cli.terminal.console import err, out, print_json, say
 from adjourn.cli.terminal.format import brief
 from adjourn.cli.terminal.interrupt import title
-from adjourn.cli.terminal.prompt import Later, confirm
+from adjourn.cli.terminal.prompt import DecideLater, confirm
 from adjourn.core.interrupt import Interrupt
 from adjourn.runtime.retry_verbs import Retried
 from adjourn.runtime.runtime import Runtime
@@ -31,10 +32,15 @@ class Alike:
         """Say what would be tried again, and ask whether that is meant."""
         say(f"  {brief(visible(title(self.like)))}")
         if _effect(self.like) == "unsafe":
-            say(Text("  The step is unsafe: each of them runs again from its beginning.", style="yellow"))
+            say(
+                Text(
+                    "  The step is unsafe: each of them runs again from its beginning.",
+                    style="yellow",
+                )
+            )
         try:
             return confirm(f"Retry {self.count} like this?")
-        except (Later, KeyboardInterrupt):
+        except (DecideLater, KeyboardInterrupt):
             return False
 
     async def retry(self, rt: Runtime, by: Person, note: str, request_id: str) -> list[Retried]:
@@ -53,11 +59,14 @@ class Alike:
 
 def _effect(like: Interrupt) -> str:
     payload: Any = like.payload
-    return str(payload.get("effect", "")) if isinstance(payload, dict) else ""  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+    if isinstance(payload, dict):
+        return str(payload.get("effect", ""))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+    return ""
 
 
 async def look_alike(rt: Runtime, db: str | None, item: str, digest: str) -> Alike:
-    """What `item` is, and how many are like it now. Raises what `find` raises, and `StaleDecision`."""
+    """What `item` is, and how many are like it now. Raises what `find` raises, and
+    `StaleDecision`."""
     like = (await find(rt, address_of(db), item)).interrupt
     full_digest(like, digest)
     until = rt.store.now()
@@ -74,10 +83,22 @@ def report_retried(done: list[Retried], by: str, like: Interrupt, as_json: bool)
         what = brief(visible(title(like)))
         out().print(Text.assemble(("✓ ", "green"), f"Retried {recorded} by {visible(by)}: {what}"))
     for one in refused:
-        err().print(Text.assemble(("✗ ", "red"), f"{visible(one.interrupt.ref)}: {visible(str(one.refused))}"))
+        err().print(
+            Text.assemble(
+                ("✗ ", "red"), f"{visible(one.interrupt.ref)}: {visible(str(one.refused))}"
+            )
+        )
     return 1 if refused else 0
 
 
 def _as_json(one: Retried) -> dict[str, Any]:
-    problem = error_json(one.refused) if one.refused else None
-    return {"ref": one.interrupt.ref, "run_id": one.interrupt.run_id, "seq": one.seq or None, "refused": problem}
+    if one.refused:
+        problem = error_json(one.refused)
+    else:
+        problem = None
+    return {
+        "ref": one.interrupt.ref,
+        "run_id": one.interrupt.run_id,
+        "seq": one.seq or None,
+        "refused": problem,
+    }

@@ -1,4 +1,5 @@
-"""A run in the foreground: it is watched, asked about and steered at one terminal, until it rests."""
+"""A run in the foreground: it is watched, asked about and steered at one terminal, until it
+rests."""
 
 import asyncio
 import os
@@ -17,9 +18,9 @@ from adjourn.cli.terminal.ctrl_c import on_interrupt
 from adjourn.cli.terminal.format import DIM, count, duration, sentence_mark
 from adjourn.cli.terminal.hints import command
 from adjourn.cli.terminal.interrupt import look, render
-from adjourn.cli.terminal.live_view import View
-from adjourn.cli.terminal.prompt import Choice, Later, Withdrawn, decide, withdrawable
-from adjourn.cli.terminal.summary import Ending, Place
+from adjourn.cli.terminal.live_view import LiveView
+from adjourn.cli.terminal.prompt import Choice, DecideLater, NoLongerOpen, decide, withdrawable
+from adjourn.cli.terminal.summary import EndReport, OutputTarget
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.status import Status
 from adjourn.driver.threads import in_thread
@@ -41,16 +42,25 @@ KILLED = 130
 class Foreground:
     """Follows one run of this process to its rest, asking at the terminal what it waits for.
 
-    The first Ctrl-C pauses it, the second cancels it, the third ends this process; the journal is safe in any case.
+    The first Ctrl-C pauses it, the second cancels it, the third ends this process; the journal is
+    safe in any case.
     """
 
     def __init__(
-        self, rt: Runtime, run: Run[Any], view: View, place: Place, *, by: str, decider: Person | None
+        self,
+        rt: Runtime,
+        run: Run[Any],
+        view: LiveView,
+        place: OutputTarget,
+        *,
+        by: str,
+        decider: Person | None,
     ) -> None:
-        """`by`: who steers it. `decider`: who decides what it waits for; None: nobody here, or nobody is asked."""
+        """`by`: who steers it. `decider`: who decides what it waits for; None: nobody here, or
+        nobody is asked."""
         self._rt, self._run, self._view, self._place, self._by = rt, run, view, place, by
         self._decider = decider
-        self._ending = Ending(run.id, view, place)
+        self._ending = EndReport(run.id, view, place)
         self._presses = 0
         self._news = asyncio.Event()
         self._asks: threading.Event | None = None
@@ -66,7 +76,10 @@ class Foreground:
         try:
             with on_interrupt(lambda: self._pressed(loop)):
                 while not rests.done():
-                    waiting: set[asyncio.Task[Any]] = {rests, *(task for task in shows if not task.done())}
+                    waiting: set[asyncio.Task[Any]] = {
+                        rests,
+                        *(task for task in shows if not task.done()),
+                    }
                     await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                     for task in shows:
                         if task.done():
@@ -88,7 +101,11 @@ class Foreground:
                 await self._catch_up((await self._rt.store.get(self._run.id)).seq)
                 return self._ending.failed(failed)
             await self._catch_up(outcome.checkpoint.seq)
-            if isinstance(outcome, Paused) and outcome.status != "paused" and await self._ask(outcome):
+            if (
+                isinstance(outcome, Paused)
+                and outcome.status != "paused"
+                and await self._ask(outcome)
+            ):
                 continue
             return self._ending.tell(outcome, self._rt.store.now())
 
@@ -132,7 +149,10 @@ class Foreground:
         say(*said)
 
     def _tell_held(self, halt: Halt) -> None:
-        said = f"{sentence_mark('held').plain}: {halt.scope} is halted by {halt.by}: {halt.reason}. Nothing is lost."
+        said = (
+            f"{sentence_mark('held').plain}: {halt.scope} is halted by {halt.by}: "
+            f"{halt.reason}. Nothing is lost."
+        )
         lift = command(self._place.db, "unhalt", halt.scope, options=("--reason", "…"))
         self._say(visible(said), Text.assemble(("   lift it ", DIM), lift))
 
@@ -155,7 +175,8 @@ class Foreground:
         return False
 
     async def _settle(self, interrupt: Interrupt, choice: Choice, by: Person) -> bool:
-        """Record a decision; also true if somebody else's was first, because the run goes on then too."""
+        """Record a decision; also true if somebody else's was first, because the run goes on then
+        too."""
         try:
             await record(self._rt, interrupt, choice, by, interrupt.digest)
         except Conflict as e:
@@ -163,13 +184,16 @@ class Foreground:
         return True
 
     async def _decision(self, interrupt: Interrupt) -> Choice | str:
-        """What the person decided; `later`, or `gone` if the question was answered elsewhere meanwhile."""
+        """What the person decided; `later`, or `gone` if the question was answered elsewhere
+        meanwhile."""
         asks = self._asks = threading.Event()
         self._view.rest()
         terminal = err()
         item = await look(self._rt, interrupt)
         terminal.print("", *render(item, terminal.width), "")
-        prompt = asyncio.ensure_future(in_thread(lambda: withdrawable(lambda: decide(interrupt), asks)))
+        prompt = asyncio.ensure_future(
+            in_thread(lambda: withdrawable(lambda: decide(interrupt), asks))
+        )
         try:
             while not prompt.done():
                 news = asyncio.ensure_future(self._next())
@@ -178,16 +202,17 @@ class Foreground:
                 if not self._still_asks(interrupt):
                     asks.set()
             return prompt.result()
-        except Later:
+        except DecideLater:
             return "later"
-        except Withdrawn:
+        except NoLongerOpen:
             say("")
             return "gone"
         finally:
             self._asks = None
 
     def _still_asks(self, interrupt: Interrupt) -> bool:
-        """Whether the run waits for this; not if it was decided elsewhere, or the run was paused."""
+        """Whether the run waits for this; not if it was decided elsewhere, or the run was
+        paused."""
         state = self._view.state
         return state.status not in (Status.PAUSED, Status.PAUSING) and any(
             x.ref == interrupt.ref for x in state.interrupts
@@ -223,12 +248,18 @@ class Foreground:
     async def _pause(self) -> None:
         await self._run.pause(by=self._by, reason="Ctrl-C")
         now = self._rt.store.now()
-        flying = [f"{visible(s.name)} ({duration(now - s.since)} so far)" for s in self._view.running()]
+        flying = [
+            f"{visible(s.name)} ({duration(now - s.since)} so far)" for s in self._view.running()
+        ]
         undos = len((await self._run.cancel_preview()).undo)
-        cancel = f"cancel and undo {undos}" if undos else "cancel; nothing has to be undone"
+        if undos:
+            cancel = f"cancel and undo {undos}"
+        else:
+            cancel = "cancel; nothing has to be undone"
         self._say(
             Text.assemble(
-                sentence_mark("pausing"), f" finishing {', '.join(flying) or 'the model call'}, nothing new starts."
+                sentence_mark("pausing"),
+                f" finishing {', '.join(flying) or 'the model call'}, nothing new starts.",
             ),
             Text(f"   Ctrl-C again: {cancel}. Or wait: it pauses by itself.", style=DIM),
         )
@@ -236,7 +267,10 @@ class Foreground:
     async def _cancel(self) -> None:
         undos = len((await self._run.cancel_preview()).undo)
         await self._run.cancel(by=self._by, reason="Ctrl-C")
-        what = f"undoing {undos}, last thing first." if undos else "nothing has to be undone."
+        if undos:
+            what = f"undoing {undos}, last thing first."
+        else:
+            what = "nothing has to be undone."
         self._say(
             Text.assemble(sentence_mark("cancelling"), f" {what}"),
             Text("   Ctrl-C again: stop this process now. The undo list is safe.", style=DIM),
@@ -245,16 +279,36 @@ class Foreground:
     def _kill(self) -> None:
         try:
             cancelling = self._view.state.cancel is not None
-            owed = len(cancel_preview(self._view.state).undo) if cancelling else 0
+            if cancelling:
+                owed = len(cancel_preview(self._view.state).undo)
+            else:
+                owed = 0
         except Exception:  # the signal came in the middle of a fold
             owed = 0
         self._view.rest()
         if not self._place.saved:
-            left = f"{count(owed, 'undo was', 'undos were')} not run. " if owed else ""
-            say(Text.assemble(("✗ Killed. ", "red"), f"{left}The checkpoint that was resumed is as it was."))
+            if owed:
+                left = f"{count(owed, 'undo was', 'undos were')} not run. "
+            else:
+                left = ""
+            say(
+                Text.assemble(
+                    ("✗ Killed. ", "red"), f"{left}The checkpoint that was resumed is as it was."
+                )
+            )
             os._exit(KILLED)
-        what = f"{count(owed, 'undo is', 'undos are')} still owed." if owed else "Nothing is lost."
-        goes = "They run when a worker starts" if owed else "It goes on when a worker starts"
+        if owed:
+            what = f"{count(owed, 'undo is', 'undos are')} still owed."
+        else:
+            what = "Nothing is lost."
+        if owed:
+            goes = "They run when a worker starts"
+        else:
+            goes = "It goes on when a worker starts"
         say(Text.assemble(("✗ Killed. ", "red"), what))
-        say(Text.assemble((f"   {goes}  ", DIM), command(self._place.db, "worker", self._place.program)))
+        say(
+            Text.assemble(
+                (f"   {goes}  ", DIM), command(self._place.db, "worker", self._place.program)
+            )
+        )
         os._exit(KILLED)

@@ -1,8 +1,9 @@
-"""From what a person typed to the run or the interrupt they mean. Only here may the beginning of a run's id stand for it."""
+"""From what a person typed to the run or the interrupt they mean. Only here may the beginning of a
+run's id stand for it."""
 
 from dataclasses import dataclass
 
-from adjourn.cli.last_list import Seen, recall
+from adjourn.cli.last_list import ShownItem, recall
 from adjourn.core.ids import split_address, split_ref
 from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.records import Asked, Suspended
@@ -18,11 +19,11 @@ LISTED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundInterrupt:
     """An interrupt, and how the person was shown it last; None if they were not."""
 
     interrupt: Interrupt
-    seen: Seen | None = None
+    seen: ShownItem | None = None
 
 
 async def find_run(rt: Runtime, given: str) -> RunRow:
@@ -33,40 +34,52 @@ async def find_run(rt: Runtime, given: str) -> RunRow:
     try:
         return await rt.store.get(given)
     except UnknownRun as unknown:
-        fitting = await rt.store.runs(Filter(prefix=given, limit=LISTED + 1)) if given else []
+        if given:
+            fitting = await rt.store.runs(Filter(prefix=given, limit=LISTED + 1))
+        else:
+            fitting = []
         if not fitting:
             raise await did_you_mean(rt.store, unknown) from None
     if len(fitting) == 1:
         return fitting[0]
-    more = " and more" if len(fitting) > LISTED else ""
+    if len(fitting) > LISTED:
+        more = " and more"
+    else:
+        more = ""
     listed = ", ".join(repr(row.id) for row in fitting[:LISTED])
-    raise Invalid(f"several runs have an id that begins with {given!r}", advice=f"name one: {listed}{more}")
+    raise Invalid(
+        f"several runs have an id that begins with {given!r}", advice=f"name one: {listed}{more}"
+    )
 
 
-async def find(rt: Runtime, address: str, item: str) -> Found:
-    """The interrupt of a number, a ref, `RUN/CALL`, an author's own id, or a run that has only one open.
+async def find(rt: Runtime, address: str, item: str) -> FoundInterrupt:
+    """The interrupt of a number, a ref, `RUN/CALL`, an author's own id, or a run that has only one
+    open.
 
-    Of a run the beginning is enough, where only one fits. Raises `UnknownInterrupt`, `UnknownRun`, or `Invalid` where
-    several could be meant.
+    Of a run the beginning is enough, where only one fits. Raises `UnknownInterrupt`, `UnknownRun`,
+    or `Invalid` where several could be meant.
     """
     if item.isascii() and item.isdigit() and (found := await _by_number(rt, address, int(item))):
         return found
     interrupt = await _by_name(rt, item)
     shown = recall(address)
-    return Found(interrupt, shown.of(interrupt.ref) if shown else None)
+    return FoundInterrupt(interrupt, shown.of(interrupt.ref) if shown else None)
 
 
-async def _by_number(rt: Runtime, address: str, number: int) -> Found | None:
+async def _by_number(rt: Runtime, address: str, number: int) -> FoundInterrupt | None:
     shown = recall(address)
     if shown is not None and (seen := shown.numbered(number)):
-        return Found(await rt.interrupt(seen.ref), shown.of(seen.ref))
+        return FoundInterrupt(await rt.interrupt(seen.ref), shown.of(seen.ref))
     if shown is not None and shown.items is not None:
         return None
     items = await rt.inbox(limit=MOST)
     if number == len(items) == 1:
-        return Found(items[0], shown.of(items[0].ref) if shown else None)
+        return FoundInterrupt(items[0], shown.of(items[0].ref) if shown else None)
     if 0 < number <= len(items):
-        raise Invalid(f"which item is number {number}? No list was shown yet", advice="look first: adjourn inbox")
+        raise Invalid(
+            f"which item is number {number}? No list was shown yet",
+            advice="look first: adjourn inbox",
+        )
     return None
 
 
@@ -92,17 +105,23 @@ async def _only(rt: Runtime, run_id: str, item: str, call: str = "") -> Interrup
     items = [i for i in await rt.inbox(run=run_id, limit=MOST) if not call or call_id_of(i) == call]
     if len(items) == 1:
         return items[0]
-    if not items:  # one that is decided has its answer all the same: who was first, or what the same request got
+    # one that is decided has its answer all the same: who was first, or what the same request got
+    if not items:
         asked = [(n, x) for n, x in await rt.store.load(run_id) if isinstance(x, Asked | Suspended)]
-        closed = [i for i in (view(run_id, n, x) for n, x in asked) if not call or call_id_of(i) == call]
+        closed = [
+            i for i in (view(run_id, n, x) for n, x in asked) if not call or call_id_of(i) == call
+        ]
         if closed:
             return await rt.interrupt(closed[-1].ref)
         raise UnknownInterrupt(item, [i.ref for i in await rt.inbox(run=run_id, limit=20)])
-    raise Invalid(f"{item!r} has {len(items)} open", advice=f"name one: {', '.join(i.ref for i in items)}")
+    raise Invalid(
+        f"{item!r} has {len(items)} open", advice=f"name one: {', '.join(i.ref for i in items)}"
+    )
 
 
 def full_digest(interrupt: Interrupt, given: str) -> str:
-    """The whole digest that a person copied, perhaps in part; raises `StaleDecision` if it names something else."""
+    """The whole digest that a person copied, perhaps in part; raises `StaleDecision` if it names
+    something else."""
     given, now = given.replace(" ", "").lower(), interrupt.digest
     if not given:
         return ""

@@ -1,4 +1,5 @@
-"""What a person was shown: a number means what the last list said, and a decision is about what was seen."""
+"""What a person was shown: a number means what the last list said, and a decision is about what was
+seen."""
 
 import hashlib
 import json
@@ -15,8 +16,9 @@ KEPT = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """An item that was shown: its ref, the digest of what was shown, and whether that was all of it."""
+class ShownItem:
+    """An item that was shown: its ref, the digest of what was shown, and whether that was all of
+    it."""
 
     ref: str
     digest: str
@@ -25,29 +27,33 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What this machine remembers for a database: the last list in its order (None: there was none), and what was looked at
-    by itself."""
+    """What this machine remembers for a database: the last list in its order (None: there was
+    none), and what was looked at by itself."""
 
-    items: Sequence[Seen] | None = None
+    items: Sequence[ShownItem] | None = None
     looked: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def numbered(self, number: int) -> Seen | None:
+    def numbered(self, number: int) -> ShownItem | None:
         """The item of this number in the last list."""
         items = self.items or ()
-        return items[number - 1] if 0 < number <= len(items) else None
+        if 0 < number <= len(items):
+            return items[number - 1]
+        return None
 
-    def of(self, ref: str) -> Seen | None:
+    def of(self, ref: str) -> ShownItem | None:
         """How an item was shown last; None if it was not."""
         if digest := self.looked.get(ref):
-            return Seen(ref, digest, True)
+            return ShownItem(ref, digest, True)
         return next((item for item in self.items or () if item.ref == ref), None)
 
 
-def remember(address: str, items: Sequence[Seen]) -> bool:
+def remember(address: str, items: Sequence[ShownItem]) -> bool:
     """Keep what a list showed, refs and digests only; False if this machine has no place for it."""
     before = recall(address) or Shown()
     now = {item.ref: item.digest for item in items}
-    looked = {ref: digest for ref, digest in before.looked.items() if now.get(ref, digest) == digest}
+    looked = {
+        ref: digest for ref, digest in before.looked.items() if now.get(ref, digest) == digest
+    }
     return _write(address, Shown(items, looked))
 
 
@@ -65,21 +71,33 @@ def recall(address: str) -> Shown | None:
     try:
         kept: Any = json.loads(_file(address).read_text("utf-8"))
         listed = kept["items"]
-        items = None if listed is None else [Seen(str(r), str(d), whole is True) for r, d, whole in listed]
+        if listed is None:
+            items = None
+        else:
+            items = [ShownItem(str(r), str(d), whole is True) for r, d, whole in listed]
         return Shown(items, {str(ref): str(digest) for ref, digest in kept["looked"].items()})
     except (OSError, RuntimeError, ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
 def _file(address: str) -> Path:
-    home = os.environ.get("XDG_STATE_HOME") or os.environ.get("LOCALAPPDATA") or str(Path.home() / ".local" / "state")
+    home = (
+        os.environ.get("XDG_STATE_HOME")
+        or os.environ.get("LOCALAPPDATA")
+        or str(Path.home() / ".local" / "state")
+    )
     path = file_of(address)
-    name = hashlib.sha256((str(Path(path).resolve()) if path else address).encode()).hexdigest()[:16]
+    name = hashlib.sha256((str(Path(path).resolve()) if path else address).encode()).hexdigest()[
+        :16
+    ]
     return Path(home) / "adjourn" / f"inbox-{name}.json"
 
 
 def _write(address: str, shown: Shown) -> bool:
-    items = None if shown.items is None else [[i.ref, i.digest, i.whole] for i in shown.items]
+    if shown.items is None:
+        items = None
+    else:
+        items = [[i.ref, i.digest, i.whole] for i in shown.items]
     kept = {"items": items, "looked": dict(shown.looked)}
     try:
         file = _file(address)

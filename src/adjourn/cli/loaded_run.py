@@ -32,7 +32,10 @@ async def load_run(rt: Runtime, run_id: str, halts: Sequence[Halt]) -> LoadedRun
     """
     store = rt.store
     row, records = await store.get(run_id), await store.load(run_id)
-    notes = await store.misfits(runs=(run_id,)) if row.status == Status.READY else []
+    if row.status == Status.READY:
+        notes = await store.misfits(runs=(run_id,))
+    else:
+        notes = []
     state, holds = State().fold_all(records), holds_of(row, await rt.holds())
     view = run_view(row, state, halts, store.now(), misfit=notes[0] if notes else None, holds=holds)
     return LoadedRun(row, records, state, view)

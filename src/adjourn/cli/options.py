@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 Db = Annotated[
     str | None,
     typer.Option(
-        "--db", metavar="PATH", help="The database: a file, or an address such as postgresql://host/database.",
-        envvar="ADJOURN_DB", show_envvar=True,
+        "--db",
+        metavar="PATH",
+        help="The database: a file, or an address such as postgresql://host/database.",
+        envvar="ADJOURN_DB",
+        show_envvar=True,
     ),
-]  # fmt: skip
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 By = Annotated[
     str | None,
@@ -29,45 +32,65 @@ By = Annotated[
         show_default="your user name here",
     ),
 ]
-Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is recorded.", show_default=False)]
-Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="A comment; it is recorded.", show_default=False)]
+Reason = Annotated[
+    str, typer.Option("--reason", metavar="TEXT", help="Why; it is recorded.", show_default=False)
+]
+Note = Annotated[
+    str,
+    typer.Option("--note", metavar="TEXT", help="A comment; it is recorded.", show_default=False),
+]
 Group = Annotated[
     list[str] | None,
     typer.Option(
-        "--group", metavar="NAME", help="A group of yours; with a signing key, the key's groups.", show_default=False
+        "--group",
+        metavar="NAME",
+        help="A group of yours; with a signing key, the key's groups.",
+        show_default=False,
     ),
 ]
 Wait = Annotated[
     float | None,
     typer.Option(
-        "--wait", metavar="SECONDS", min=0,
+        "--wait",
+        metavar="SECONDS",
+        min=0,
         help="Wait up to SECONDS for the run to stop; then the exit code says how: "
         "0 done, 1 failed, 3 waiting for a person or still running, 4 cancelled.",
     ),
-]  # fmt: skip
+]
 RequestId = Annotated[
     str,
     typer.Option(
-        "--request-id", metavar="ID", help="The same id again returns the recorded result.", show_default=False
+        "--request-id",
+        metavar="ID",
+        help="The same id again returns the recorded result.",
+        show_default=False,
     ),
 ]
 Resources = Annotated[
-    str, typer.Option(metavar="APP.PY:DICT", help="The live objects that tools need.", show_default=False)
+    str,
+    typer.Option(
+        metavar="APP.PY:DICT", help="The live objects that tools need.", show_default=False
+    ),
 ]
 SigningKeyFile = Annotated[
     str,
     typer.Option(
-        "--signing-key", metavar="FILE", help="Sign decisions with this key (`adjourn keys new`); workers with --deciders require it.",
+        "--signing-key",
+        metavar="FILE",
+        help="Sign decisions with this key (`adjourn keys new`); workers with --deciders require it.",
         show_default=False,
     ),
-]  # fmt: skip
+]
 DecidersFile = Annotated[
     str,
     typer.Option(
-        "--deciders", metavar="FILE", help="File of public keys, one per line: only decisions signed by one of them count.",
+        "--deciders",
+        metavar="FILE",
+        help="File of public keys, one per line: only decisions signed by one of them count.",
         show_default=False,
     ),
-]  # fmt: skip
+]
 RunId = Annotated[
     str,
     typer.Argument(metavar="RUN", help="Run id or a unique prefix.", autocompletion=complete_runs),
@@ -75,14 +98,17 @@ RunId = Annotated[
 InterruptId = Annotated[
     str,
     typer.Argument(
-        metavar="ITEM", help="A number of `adjourn inbox`, an interrupt's ref or id, RUN/CALL, or RUN.",
+        metavar="ITEM",
+        help="A number of `adjourn inbox`, an interrupt's ref or id, RUN/CALL, or RUN.",
         autocompletion=complete_items,
     ),
-]  # fmt: skip
+]
 Program = Annotated[
     str,
     typer.Argument(
-        metavar="APP.PY:NAME", help="A file or module, and its agent or flow.", autocompletion=complete_programs
+        metavar="APP.PY:NAME",
+        help="A file or module, and its agent or flow.",
+        autocompletion=complete_programs,
     ),
 ]
 
@@ -90,14 +116,17 @@ Program = Annotated[
 AuditKeyFile = Annotated[
     str,
     typer.Option(
-        "--audit-key", metavar="FILE", show_default=False,
+        "--audit-key",
+        metavar="FILE",
+        show_default=False,
         help="Private key that signs the seals of the audit; without it, ADJOURN_AUDIT_SECRET, if set.",
     ),
-]  # fmt: skip
+]
 
 
 def sealing_key(file: str) -> "list[AuditKey] | None":
-    """What signs the seals: the key of `--audit-key`, which must be a private one; None: what the environment says."""
+    """What signs the seals: the key of `--audit-key`, which must be a private one; None: what the
+    environment says."""
     if not file:
         return None
     from adjourn.cli.extras import needs
@@ -107,7 +136,8 @@ def sealing_key(file: str) -> "list[AuditKey] | None":
         keys = audit_keys(file)
     if not any(key.can_sign for key in keys):
         raise Invalid(
-            f"{file!r} has public keys only, which cannot sign", advice="give the private one, or leave --audit-key out"
+            f"{file!r} has public keys only, which cannot sign",
+            advice="give the private one, or leave --audit-key out",
         )
     return list(keys)
 
@@ -119,4 +149,6 @@ def who(by: str | None) -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):
-        return f"uid {os.getuid()}" if hasattr(os, "getuid") else "somebody"
+        if hasattr(os, "getuid"):
+            return f"uid {os.getuid()}"
+        return "somebody"

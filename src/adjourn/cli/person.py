@@ -1,4 +1,5 @@
-"""Who acts: the name and the groups behind a key where a database has users, else what the person says."""
+"""Who acts: the name and the groups behind a key where a database has users, else what the person
+says."""
 
 import os
 import sqlite3
@@ -7,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adjourn.cli.database import address_of
 from adjourn.cli.extras import needs
+from adjourn.cli.opened_database import address_of
 from adjourn.cli.options import who
 from adjourn.errors import NotAllowed
 from adjourn.stores.address import file_of
@@ -36,7 +37,8 @@ def person(
     right: "Right | None" = None,
     what: str = "a decision",
 ) -> Person:
-    """Who acts on this database. Where it has users, what needs a right needs a key, and whoever acts is who the key says.
+    """Who acts on this database. Where it has users, what needs a right needs a key, and whoever
+    acts is who the key says.
 
     Args:
         db: the database as it was named.
@@ -57,12 +59,18 @@ def person(
             advice=f"set {KEY} to yours; an admin makes one: adjourn user key NAME",
         )
     if known is None or known.run:
-        raise NotAllowed(f"the key in {KEY} is not the key of a user of this database", advice=f"set {KEY} to yours")
+        raise NotAllowed(
+            f"the key in {KEY} is not the key of a user of this database",
+            advice=f"set {KEY} to yours",
+        )
     if by and by != known.name:
-        raise NotAllowed(f"the key in {KEY} belongs to {known.name!r}, not to {by!r}", advice="leave --by out")
+        raise NotAllowed(
+            f"the key in {KEY} belongs to {known.name!r}, not to {by!r}", advice="leave --by out"
+        )
     if foreign := sorted(set(groups) - set(known.groups)):
         raise NotAllowed(
-            f"{known.name!r} is not in the group {foreign[0]!r}", advice="leave --group out: the key says which"
+            f"{known.name!r} is not in the group {foreign[0]!r}",
+            advice="leave --group out: the key says which",
         )
     if right is not None and not known.may(right):
         raise NotAllowed(f"{known.name!r} is {known.role}: {what} needs the right to {right}")
@@ -70,7 +78,8 @@ def person(
 
 
 def _recognised(address: str, key: str) -> "tuple[bool, Identity | None]":
-    """Whether a database has users, and whose key this is. A file of users that is not there is not made."""
+    """Whether a database has users, and whose key this is. A file of users that is not there is not
+    made."""
     file = file_of(address)
     path = f"{file}-users" if file else ""
     if not path or not Path(path).exists():
@@ -80,13 +89,23 @@ def _recognised(address: str, key: str) -> "tuple[bool, Identity | None]":
         from adjourn.server.users import Users
     try:
         users = Users(path)
-    except (OSError, sqlite3.Error) as e:  # somebody else's file: who may decide is known there only
+    except (
+        OSError,
+        sqlite3.Error,
+    ) as e:  # somebody else's file: who may decide is known there only
         raise NotAllowed(
-            f"the users of this database cannot be read here ({e})", advice="decide through its server"
+            f"the users of this database cannot be read here ({e})",
+            advice="decide through its server",
         ) from None
     try:
-        found = users.by_key(key) if key else None
-        known = Identity(found.name, found.role, found.groups, run=found.run) if found else None
+        if key:
+            found = users.by_key(key)
+        else:
+            found = None
+        if found:
+            known = Identity(found.name, found.role, found.groups, run=found.run)
+        else:
+            known = None
         return bool(users.all()), known
     finally:
         users.close()

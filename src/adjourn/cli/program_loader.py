@@ -1,4 +1,5 @@
-"""From `app.py:agent` or `module:attr` to agents, flows, and the live objects that their tools need."""
+"""From `app.py:agent` or `module:attr` to agents, flows, and the live objects that their tools
+need."""
 
 import importlib
 import importlib.util
@@ -15,15 +16,19 @@ from adjourn.flow.flow import Flow
 
 
 class NotImportable(InvalidDefinition):
-    """The user's own module raised while it was imported. `trace` is its traceback, without our frames."""
+    """The user's own module raised while it was imported. `trace` is its traceback, without our
+    frames."""
 
     def __init__(self, where: str, error: BaseException) -> None:
         self.trace = "".join(traceback.format_exception(error))
-        super().__init__(f"{where} cannot be imported: {type(error).__name__}: {error}; repair it and start again")
+        super().__init__(
+            f"{where} cannot be imported: {type(error).__name__}: {error}; repair it and start again"
+        )
 
 
 def load(reference: str) -> Any:
-    """The object that `PLACE:ATTR` names; raises `InvalidDefinition` saying what is there instead."""
+    """The object that `PLACE:ATTR` names; raises `InvalidDefinition` saying what is there
+    instead."""
     place, found, path = reference.rpartition(":")
     if not found or not place or not path:
         raise InvalidDefinition(f"write app.py:agent or module:agent, not {reference!r}")
@@ -33,7 +38,8 @@ def load(reference: str) -> Any:
         if not hasattr(thing, name):
             known = [k for k, v in vars(module).items() if isinstance(v, Agent | Flow)]
             raise InvalidDefinition(
-                f"{place} has no {path!r}", advice=f"its agents and flows are: {', '.join(known) or 'none'}"
+                f"{place} has no {path!r}",
+                advice=f"its agents and flows are: {', '.join(known) or 'none'}",
             )
         thing = getattr(thing, name)
     return thing
@@ -78,10 +84,15 @@ def programs_of(reference: str) -> list[Agent[Any] | Flow]:
             thing = thing()
         except Exception as e:
             raise NotImportable(reference, e) from e
-    found: list[Any] = list(thing) if isinstance(thing, list | tuple) else [thing]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if isinstance(thing, list | tuple):
+        found: list[Any] = list(thing)  # pyright: ignore[reportUnknownArgumentType]
+    else:
+        found = [thing]
     for one in found:
         if not isinstance(one, Agent | Flow):
-            raise InvalidDefinition(f"{reference} is {type(one).__name__}", advice="a worker advances agents and flows")
+            raise InvalidDefinition(
+                f"{reference} is {type(one).__name__}", advice="a worker advances agents and flows"
+            )
     return found
 
 
@@ -90,7 +101,9 @@ def program_of(reference: str) -> Agent[Any] | Flow:
     found = programs_of(reference)
     if len(found) != 1:
         names = ", ".join(one.name for one in found) or "none"
-        raise InvalidDefinition(f"{reference} is {len(found)} programs ({names})", advice="name one of them")
+        raise InvalidDefinition(
+            f"{reference} is {len(found)} programs ({names})", advice="name one of them"
+        )
     return found[0]
 
 
@@ -99,7 +112,10 @@ def resources_of(reference: str) -> Mapping[str, Any]:
     if not reference:
         return {}
     thing = load(reference)
-    thing = thing() if callable(thing) else thing
+    if callable(thing):
+        thing = thing()
     if not isinstance(thing, Mapping):
-        raise InvalidDefinition(f"{reference} is {type(thing).__name__}, not a dict of names and objects")
+        raise InvalidDefinition(
+            f"{reference} is {type(thing).__name__}, not a dict of names and objects"
+        )
     return cast("Mapping[str, Any]", thing)

@@ -1,7 +1,8 @@
-"""Authority: whose decisions stand behind a call. Pure questions over records, asked wherever a call may come to run.
+"""Authority: whose decisions stand behind a call. Pure questions over records, asked wherever a
+call may come to run.
 
-A rule that asks wants *slots* filled: so many people of these groups. Slots of one rule are filled by different people;
-one person's yes counts once in every rule that it fits.
+A rule that asks wants *slots* filled: so many people of these groups. Slots of one rule are filled
+by different people; one person's yes counts once in every rule that it fits.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -58,7 +59,8 @@ def groups_of(gate: Iterable[ApprovalSlot]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def person(name: str) -> str:
-    """Whose name this is, to compare by: `Ana`, `ANA `, `ａｎａ` and one with characters that nobody sees are one person.
+    """Whose name this is, to compare by: `Ana`, `ANA `, `ａｎａ` and one with characters that nobody
+    sees are one person.
 
     Names are shown as they were given.
     """
@@ -80,7 +82,8 @@ def is_known(name: str, names: Iterable[str]) -> bool:
 
 
 def gate_of(asked: Asked) -> tuple[ApprovalSlot, ...]:
-    """What an approval or a call in doubt needs; of records from before there were slots as well."""
+    """What an approval or a call in doubt needs; of records from before there were slots as
+    well."""
     if asked.escalated and asked.escalated_gate:
         return asked.escalated_gate
     if asked.gate or asked.kind not in ("approval", "in_doubt"):
@@ -89,11 +92,14 @@ def gate_of(asked: Asked) -> tuple[ApprovalSlot, ...]:
         return ()
     sets = asked.group_sets or (asked.groups,)
     rules = asked.rules or ("?",)
-    return tuple(ApprovalSlot(rules[0], groups, asked.approvers, asked.not_requester) for groups in sets)
+    return tuple(
+        ApprovalSlot(rules[0], groups, asked.approvers, asked.not_requester) for groups in sets
+    )
 
 
 def fits(slot: ApprovalSlot, vote: Vote, requesters: Requesters) -> bool:
-    """Whether this person may fill this slot. Somebody without a name may be anybody, so also whoever asked."""
+    """Whether this person may fill this slot. Somebody without a name may be anybody, so also
+    whoever asked."""
     if slot.not_requester and not person(vote.by):
         return False
     if slot.groups and not set(slot.groups).intersection(vote.groups):
@@ -111,9 +117,11 @@ def _seats(gate: Iterable[ApprovalSlot]) -> dict[str, list[ApprovalSlot]]:
 def seated(
     gate: Iterable[ApprovalSlot], votes: Sequence[Vote], requesters: Requesters
 ) -> list[tuple[ApprovalSlot, str | None]]:
-    """Every seat with whoever fills it, or None: of each rule as many as possible, by different people, earlier votes first.
+    """Every seat with whoever fills it, or None: of each rule as many as possible, by different
+    people, earlier votes first.
 
-    Somebody without a name is different from nobody, so fills no seat of a rule that wants several people.
+    Somebody without a name is different from nobody, so fills no seat of a rule that wants several
+    people.
     """
     found: list[tuple[ApprovalSlot, str | None]] = []
     distinct: dict[str, Vote] = {}
@@ -124,7 +132,10 @@ def seated(
     if "" in distinct:  # somebody without a name
         named = [vote for who, vote in distinct.items() if who]
     for seats in _seats(gate).values():
-        votes = all_votes if len(seats) == 1 else named
+        if len(seats) == 1:
+            votes = all_votes
+        else:
+            votes = named
         taken: dict[int, int] = {}  # seat → vote
 
         def place(
@@ -146,12 +157,17 @@ def seated(
         for at in range(len(votes)):
             place(at, set())
         for number, slot in enumerate(seats):
-            by = votes[taken[number]].by if number in taken else None
+            if number in taken:
+                by = votes[taken[number]].by
+            else:
+                by = None
             found.append((slot, by))
     return found
 
 
-def empty_seats(gate: Iterable[ApprovalSlot], votes: Sequence[Vote], requesters: Requesters) -> list[ApprovalSlot]:
+def empty_seats(
+    gate: Iterable[ApprovalSlot], votes: Sequence[Vote], requesters: Requesters
+) -> list[ApprovalSlot]:
     """The seats that nobody fills yet."""
     return [slot for slot, by in seated(gate, votes, requesters) if by is None]
 
@@ -161,7 +177,9 @@ def is_filled(gate: Iterable[ApprovalSlot], votes: Sequence[Vote], requesters: R
     return bool(votes) and not empty_seats(gate, votes, requesters)
 
 
-def adds(gate: Sequence[ApprovalSlot], votes: Sequence[Vote], vote: Vote, requesters: Requesters) -> bool:
+def adds(
+    gate: Sequence[ApprovalSlot], votes: Sequence[Vote], vote: Vote, requesters: Requesters
+) -> bool:
     """Whether this yes fills a seat that is empty."""
     if not gate:
         return not votes
@@ -175,16 +193,21 @@ def people(gate: Iterable[ApprovalSlot]) -> int:
 
 
 def shapes(record: AnyRecord, kind: str = "question") -> str:
-    """Who shaped the run by this record, if it is somebody's words that it goes by. `kind`: of what a decision is about."""
+    """Who shaped the run by this record, if it is somebody's words that it goes by. `kind`: of what
+    a decision is about."""
     match record:
         case Started() | Said() | Emitted():
             return record.by
         case Resumed():
-            return record.by if record.instruction else ""
+            if record.instruction:
+                return record.by
+            return ""
         case Forked():
             return record.by
         case Decided():
-            if record.verdict == "value":  # a choice says nothing, but for the result of what happened
+            if (
+                record.verdict == "value"
+            ):  # a choice says nothing, but for the result of what happened
                 told = kind in ("question", "event") or "result" in chosen(record)
             else:
                 told = record.edit is not None or (record.verdict == "deny" and bool(record.note))
@@ -200,7 +223,9 @@ def requesters(records: Iterable[AnyRecord]) -> Requesters:
     for record in records:
         if isinstance(record, Asked | Suspended):
             kinds[record.i] = record.kind
-        if by := shapes(record, kinds.get(record.i, "question") if isinstance(record, Decided) else ""):
+        if by := shapes(
+            record, kinds.get(record.i, "question") if isinstance(record, Decided) else ""
+        ):
             found.add(by)
         if isinstance(record, Started | Forked):
             found.update(record.requesters)
@@ -208,8 +233,12 @@ def requesters(records: Iterable[AnyRecord]) -> Requesters:
 
 
 def shown_digest(run: str, asked: Asked) -> str:
-    """What a person agrees to: everything that an approval shows. One that was escalated still shows the same."""
-    first = asked.carries[0] if asked.carries else asked.i
+    """What a person agrees to: everything that an approval shows. One that was escalated still
+    shows the same."""
+    if asked.carries:
+        first = asked.carries[0]
+    else:
+        first = asked.i
     said: list[Any] = [
         asked.kind,
         asked.describes,
@@ -229,7 +258,8 @@ def _said(gate: Iterable[ApprovalSlot]) -> list[Any]:
 
 
 def is_as_shown(run: str, asked: Asked) -> bool:
-    """Whether the record says what its digests say: a signature covers those, and nothing else of it."""
+    """Whether the record says what its digests say: a signature covers those, and nothing else of
+    it."""
     action = action_digest(run, asked.call, asked.tool, asked.definition, asked.args)
     return asked.action == action and asked.digest == shown_digest(run, asked)
 
@@ -247,19 +277,26 @@ def agreed_to(asked: Asked, decisions: Iterable[Decided]) -> list[Decided]:
 
 
 def chosen(decided: Decided) -> dict[str, Any]:
-    """What a choice says: `{"choice": …}`, with a result or an amount; empty for every other answer."""
+    """What a choice says: `{"choice": …}`, with a result or an amount; empty for every other
+    answer."""
     value: object = decided.value
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value)
+    return {}
 
 
 def lapses(asked: Asked, decisions: Sequence[Decided]) -> float:
     """When the life of the agreement is over; 0.0 for never."""
-    return max(map(decided_at, decisions)) + asked.valid_for if asked.valid_for and decisions else 0.0
+    return (
+        max(map(decided_at, decisions)) + asked.valid_for if asked.valid_for and decisions else 0.0
+    )
 
 
 def decided_at(decided: Decided) -> float:
     """When somebody decided: as it was signed, else as it was recorded."""
-    return decided.seal.at if decided.seal is not None else decided.at
+    if decided.seal is not None:
+        return decided.seal.at
+    return decided.at
 
 
 def _always(_: Decided) -> bool:
@@ -276,11 +313,12 @@ def objection(
     spent: bool = False,
     genuine: Callable[[Decided], bool] = _always,
 ) -> str:
-    """Why these decisions do not stand behind this intent; "" if they do. The invariant, in one place.
+    """Why these decisions do not stand behind this intent; "" if they do. The invariant, in one
+    place.
 
-    `decisions` are those that were recorded for `asked` (and for what it carries over); `spent`: an intent lives on them
-    already, and nothing since then says that its execution goes on; `genuine`: whether a decision is signed, where that
-    is asked for.
+    `decisions` are those that were recorded for `asked` (and for what it carries over); `spent`: an
+    intent lives on them already, and nothing since then says that its execution goes on; `genuine`:
+    whether a decision is signed, where that is asked for.
     """
     agreed = agreed_to(asked, decisions)
     if not agreed:
@@ -329,9 +367,13 @@ def _rules(gate: Iterable[ApprovalSlot]) -> set[str]:
 
 def _of(slot: ApprovalSlot) -> str:
     if not slot.groups:
-        return "else" if slot.not_requester else "who may"
+        if slot.not_requester:
+            return "else"
+        return "who may"
     of = f"of {' or '.join(slot.groups)}"
-    return f"{of} who did not ask for it" if slot.not_requester else of
+    if slot.not_requester:
+        return f"{of} who did not ask for it"
+    return of
 
 
 def needs_authority(intended: Intended) -> bool:
@@ -340,7 +382,8 @@ def needs_authority(intended: Intended) -> bool:
 
 
 def goes_on(record: AnyRecord) -> str:
-    """The call whose execution goes on, if this record says so: the next intent of it is no new execution."""
+    """The call whose execution goes on, if this record says so: the next intent of it is no new
+    execution."""
     match record:
         case Suspended() if record.resume_to == "self":
             return record.call
@@ -353,19 +396,27 @@ def goes_on(record: AnyRecord) -> str:
 
 
 def with_runs(records: Sequence[AnyRecord]) -> Iterator[tuple[int, str, AnyRecord]]:
-    """Every record with its seq and the run that it is of: a fork's journal begins with parts of its originals."""
+    """Every record with its seq and the run that it is of: a fork's journal begins with parts of
+    its originals."""
     originals = [record.of for record in records if isinstance(record, Forked)]
     first = records[0] if records else None
-    own = first.run if isinstance(first, Started) else ""
+    if isinstance(first, Started):
+        own = first.run
+    else:
+        own = ""
     run = own
     for seq, record in enumerate(records, 1):
         if isinstance(record, Started | Forked):
-            run = originals.pop(0) if originals else own
+            if originals:
+                run = originals.pop(0)
+            else:
+                run = own
         yield seq, run, record
 
 
 def violations(records: Sequence[AnyRecord]) -> Iterator[str]:
-    """Every intent of a journal that nobody's decision stands behind, in words. The oracle of tests, imports and `verify`."""
+    """Every intent of a journal that nobody's decision stands behind, in words. The oracle of
+    tests, imports and `verify`."""
     asked: dict[str, Asked] = {}
     decided: dict[str, list[Decided]] = {}
     spent: dict[str, str] = {}  # interrupt → call that lives on it
@@ -377,7 +428,9 @@ def violations(records: Sequence[AnyRecord]) -> Iterator[str]:
             continue
         if isinstance(record, Asked | Suspended):
             kinds[record.i] = record.kind
-        if by := shapes(record, kinds.get(record.i, "question") if isinstance(record, Decided) else ""):
+        if by := shapes(
+            record, kinds.get(record.i, "question") if isinstance(record, Decided) else ""
+        ):
             shaped.add(by)
         match record:
             case Started():
@@ -403,9 +456,14 @@ def violations(records: Sequence[AnyRecord]) -> Iterator[str]:
                 again = record.effect in ("read", "idempotent") and lives == record.call
                 once = not are_for_run(agreed_to(asked[record.grant], decided[record.grant]))
                 why = objection(
-                    run, record, asked[record.grant], decided[record.grant], frozenset(shaped), record.at,
+                    run,
+                    record,
+                    asked[record.grant],
+                    decided[record.grant],
+                    frozenset(shaped),
+                    record.at,
                     spent=lives is not None and once and not again,
-                )  # fmt: skip
+                )
                 spent[record.grant] = record.call
                 if why:
                     yield f"record {seq}: {record.call} ({record.tool}) runs although {why}"

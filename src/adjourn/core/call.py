@@ -1,4 +1,5 @@
-"""The unit of work and what hangs on it: a call's life, a person's yes, an open question, a step's failures."""
+"""The unit of work and what hangs on it: a call's life, a person's yes, an open question, a step's
+failures."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -13,7 +14,8 @@ from adjourn.core.ids import MemoKind, is_memo, parse_memo
 
 
 class Phase(StrEnum):
-    """A call's life: new → asked → approved → intended → returned, with suspended, doubt and faulted beside it."""
+    """A call's life: new → asked → approved → intended → returned, with suspended, doubt and
+    faulted beside it."""
 
     NEW = "new"
     ASKED = "asked"
@@ -31,7 +33,8 @@ OWING = frozenset({Phase.NEW, Phase.APPROVED, Phase.CLEARED, Phase.DOUBT, Phase.
 
 
 class VerifyAnswer(StrEnum):
-    """What the world, or a person, says about a call in doubt. The values are those of the records and snapshots."""
+    """What the world, or a person, says about a call in doubt. The values are those of the records
+    and snapshots."""
 
     NONE = ""
     HAPPENED = "happened"
@@ -56,7 +59,8 @@ class UndoState(StrEnum):
 
 
 class Grant(msgspec.Struct, gc=False):
-    """What people were asked and said about a call. `lives`: the call whose execution lives on it."""
+    """What people were asked and said about a call. `lives`: the call whose execution lives on
+    it."""
 
     asked: r.Asked
     decisions: list[r.Decided] = []
@@ -77,12 +81,14 @@ class Basis(msgspec.Struct, frozen=True, gc=False):
 
 
 class Call(msgspec.Struct, gc=False):
-    """The unit of work: a tool call, a nested agent, an undo, a chunk's activation (`of` is the chunk's flow).
+    """The unit of work: a tool call, a nested agent, an undo, a chunk's activation (`of` is the
+    chunk's flow).
 
-    In doubt for the `doubts`-th time; the world is not asked before `settles`, and its first "not" (`denied`) is asked
-    again after `settle` seconds. `left`: its body was still at work when a cancel stopped waiting for it. `lost`: it has no
-    intent here, and may have begun in a time that was lost with its store. `began`: the tool and the arguments that it began
-    with, if an upgrade reads those differently.
+    In doubt for the `doubts`-th time; the world is not asked before `settles`, and its first "not"
+    (`denied`) is asked again after `settle` seconds. `left`: its body was still at work when a
+    cancel stopped waiting for it. `lost`: it has no intent here, and may have begun in a time that
+    was lost with its store. `began`: the tool and the arguments that it began with, if an upgrade
+    reads those differently.
     """
 
     id: str
@@ -122,7 +128,8 @@ class Call(msgspec.Struct, gc=False):
     began: tuple[str, Any] | None = None
 
     def key(self, run: str) -> str:
-        """What a target needs to refuse the second of two; the same for every attempt, whatever the program calls it now."""
+        """What a target needs to refuse the second of two; the same for every attempt, whatever the
+        program calls it now."""
         return idempotency_key(run, self.id, *(self.began or (self.tool, self.args)))
 
     @property
@@ -130,14 +137,17 @@ class Call(msgspec.Struct, gc=False):
         """What its body registered with `on_cancel` and nobody has run yet, latest first."""
         found: list[int] = []
         for key in self.memo:
-            if is_memo(key, MemoKind.UNDO) and (number := int(parse_memo(key)[1])) not in self.compensated:
+            if (
+                is_memo(key, MemoKind.UNDO)
+                and (number := int(parse_memo(key)[1])) not in self.compensated
+            ):
                 found.append(number)
         return sorted(found, reverse=True)
 
 
 class OpenInterrupt(msgspec.Struct, gc=False):
-    """An open interrupt. `seq` is for people to find its record; the fold never compares it. `heard`: how many events had
-    come before it."""
+    """An open interrupt. `seq` is for people to find its record; the fold never compares it.
+    `heard`: how many events had come before it."""
 
     record: r.Asked | r.Suspended
     seq: int

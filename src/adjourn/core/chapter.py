@@ -1,8 +1,9 @@
 """Chapters: where the journal of a long run begins anew. Same run, same interrupts, same chain.
 
-A chapter says everything that the records before it mean. Whoever folds those finds nothing new in it; whoever begins with it
-needs none of them. It brings nothing of its own: the store makes it, from the fold of what stands before, in the transaction
-that appends it. A check of the store, and a store that takes a journal over from elsewhere, make it again and compare.
+A chapter says everything that the records before it mean. Whoever folds those finds nothing new in
+it; whoever begins with it needs none of them. It brings nothing of its own: the store makes it,
+from the fold of what stands before, in the transaction that appends it. A check of the store, and a
+store that takes a journal over from elsewhere, make it again and compare.
 """
 
 from __future__ import annotations
@@ -22,21 +23,25 @@ if TYPE_CHECKING:
     from adjourn.core.state import State
 
 LONG = 20_000
-"""So many records a run has before a chapter begins by itself: reading them takes a fifth of a second."""
+"""So many records a run has before a chapter begins by itself: reading them takes a fifth of a
+second."""
 LARGE, FEW = 32_000_000, 1_000
 """Or so many bytes, if there are at least so many records: reading them takes as long."""
 MUCH = 5
-"""A chapter that begins by itself repeats at most one message or call that was done for so many records that it replaces."""
+"""A chapter that begins by itself repeats at most one message or call that was done for so many
+records that it replaces."""
 FORMATS = (1, 2)
-"""Of what a chapter says; the second, of a run that continues another one. Every one that was ever written is read for ever; a
-new form has a new number."""
+"""Of what a chapter says; the second, of a run that continues another one. Every one that was ever
+written is read for ever; a new form has a new number."""
 
 
 def is_due(state: State, size: int) -> bool:
-    """Whether the run has become so long, or so large, that a chapter begins by itself. `size`: the bytes of its records.
+    """Whether the run has become so long, or so large, that a chapter begins by itself. `size`: the
+    bytes of its records.
 
-    The next one begins when the run has twice as many records, so that all chapters together are no longer than what they are
-    about; and none begins that would repeat most of what was said: a long conversation is quick to take up by its snapshot.
+    The next one begins when the run has twice as many records, so that all chapters together are no
+    longer than what they are about; and none begins that would repeat most of what was said: a long
+    conversation is quick to take up by its snapshot.
     """
     new = state.seq - state.chapter
     if new < LONG and (size < LARGE or new < FEW):
@@ -52,12 +57,14 @@ def is_due(state: State, size: int) -> bool:
 def _earlier(state: State, path: str) -> int:
     """How many messages of this conversation are of earlier turns, which no chapter repeats."""
     ref = state.started.before
-    return ref.messages if ref is not None and not path else 0
+    if ref is not None and not path:
+        return ref.messages
+    return 0
 
 
 def copies_earlier_turns(state: State) -> bool:
-    """Whether the state has messages of earlier turns in it, because a history processor chose some of them for a request.
-    Those may be erased one day, so nothing is written that has a copy."""
+    """Whether the state has messages of earlier turns in it, because a history processor chose some
+    of them for a request. Those may be erased one day, so nothing is written that has a copy."""
     return state.started.before is not None and state.threads[""].sent is not None
 
 
@@ -71,17 +78,26 @@ def hindrance(state: State) -> str:
         return "it is read by somebody who does not believe all of it"
     if copies_earlier_turns(state):
         return "its last request had a part of the conversation of another run, which a chapter would copy"
-    flying = [call.id for call in state.in_phase(Phase.INTENDED, Phase.DOUBT) if call.id not in state.threads]
-    return f"{', '.join(flying)} is in flight" if flying else ""
+    flying = [
+        call.id
+        for call in state.in_phase(Phase.INTENDED, Phase.DOUBT)
+        if call.id not in state.threads
+    ]
+    if flying:
+        return f"{', '.join(flying)} is in flight"
+    return ""
 
 
 def format_of(state: State) -> int:
     """The form of the chapter that says this state."""
-    return 1 if state.started.before is None else 2
+    if state.started.before is None:
+        return 1
+    return 2
 
 
 def content(state: State) -> dict[str, Any]:
-    """What a chapter says: all that the records before it mean, in plain JSON. The same for the same fold, whoever makes it."""
+    """What a chapter says: all that the records before it mean, in plain JSON. The same for the
+    same fold, whoever makes it."""
     whole = msgspec.structs.replace(state, trust=None, head=b"", before=None)
     said: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(whole, enc_hook=as_plain))
     for names in _sets(said):
@@ -113,17 +129,26 @@ def meant(chapter: Chapter, kind: type[State]) -> State:
 
 
 def begun(state: State, seq: int, chapter: Chapter) -> None:
-    """Of whoever has folded what stands before it, nothing changes. Otherwise the fold begins here."""
+    """Of whoever has folded what stands before it, nothing changes. Otherwise the fold begins
+    here."""
     if state.run:
-        state.chapter = seq if chapter.state else state.chapter
+        if chapter.state:
+            state.chapter = seq
+        else:
+            state.chapter = state.chapter
         return
     if chapter.format not in FORMATS or not chapter.state:
-        raise ValueError(f"the chapter at record {seq} cannot be read without the records before it")
+        raise ValueError(
+            f"the chapter at record {seq} cannot be read without the records before it"
+        )
     said = meant(chapter, type(state))
     said.trust, said.seq, said.chapter, said.at = state.trust, seq, seq, chapter.at
     state.become(said)
 
 
 def without_content(record: AnyRecord) -> AnyRecord:
-    """The record, for the journal of another run: a chapter is only a mark there, as it says what its own run was."""
-    return Chapter(at=record.at, by=record.by, why=record.why) if isinstance(record, Chapter) else record
+    """The record, for the journal of another run: a chapter is only a mark there, as it says what
+    its own run was."""
+    if isinstance(record, Chapter):
+        return Chapter(at=record.at, by=record.by, why=record.why)
+    return record

@@ -10,7 +10,8 @@ from adjourn.core.state import State
 
 
 def flaw(before: Sequence[AnyRecord], chapter: Chapter) -> str:
-    """Why this cannot follow these records as their chapter; "" if it can. One that says nothing is only a mark."""
+    """Why this cannot follow these records as their chapter; "" if it can. One that says nothing is
+    only a mark."""
     if not chapter.state:
         return ""
     if chapter.format not in FORMATS:
@@ -23,8 +24,14 @@ def flaw(before: Sequence[AnyRecord], chapter: Chapter) -> str:
     except Exception as e:  # whatever a forged one makes the fold stumble over
         return f"its records do not make a run: {type(e).__name__}: {e}"
     # As texts: what was done is undone in its order, so the order counts too.
-    changed = [name for name in means if msgspec.json.encode(means[name]) != msgspec.json.encode(says[name])]
-    return why or (f"it says something else than the records before it: {changed[0]}" if changed else "")
+    changed = [
+        name
+        for name in means
+        if msgspec.json.encode(means[name]) != msgspec.json.encode(says[name])
+    ]
+    return why or (
+        f"it says something else than the records before it: {changed[0]}" if changed else ""
+    )
 
 
 def objections(records: Sequence[AnyRecord]) -> Iterator[str]:

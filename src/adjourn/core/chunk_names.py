@@ -1,4 +1,5 @@
-"""The names of a flow's chunks, once some have others: calls keep the ids that they have from the old ones."""
+"""The names of a flow's chunks, once some have others: calls keep the ids that they have from the
+old ones."""
 
 from typing import Any, cast
 
@@ -31,7 +32,9 @@ def _named(part: Any, names: dict[str, str]) -> Any:
 
 
 def _each(value: list[str] | str, names: dict[str, str]) -> list[str] | str:
-    return [names.get(name, name) for name in value] if isinstance(value, list) else names.get(value, value)
+    if isinstance(value, list):
+        return [names.get(name, name) for name in value]
+    return names.get(value, value)
 
 
 def _names_of(item: Plain) -> tuple[str, ...]:
@@ -42,10 +45,11 @@ def _names_of(item: Plain) -> tuple[str, ...]:
 
 
 def keeping_ids(recorded: Plain, wanted: Plain) -> Plain:
-    """The wanted graph, with the names by which the recorded one makes ids and a map to what runs there now.
+    """The wanted graph, with the names by which the recorded one makes ids and a map to what runs
+    there now.
 
-    They are compared place by place. What the wanted one has more is taken as it is. Raises `ValueError` where one name would
-    have to mean two.
+    They are compared place by place. What the wanted one has more is taken as it is. Raises
+    `ValueError` where one name would have to mean two.
     """
     names: dict[str, str] = {}
     chains = _kept(recorded.get("chains"), wanted.get("chains"), names)
@@ -61,7 +65,10 @@ def _kept(old: Any, new: Any, names: dict[str, str]) -> Any:
     if not isinstance(new, dict):
         return new
     item = cast(Plain, new)
-    was = cast(Plain, old) if isinstance(old, dict) and cast(Plain, old).get("is") == item.get("is") else {}
+    if isinstance(old, dict) and cast(Plain, old).get("is") == item.get("is"):
+        was = cast(Plain, old)
+    else:
+        was = {}
     made: Plain = {}
     for key, value in item.items():
         if key == "graph":
@@ -81,5 +88,7 @@ def _noted(old: list[str] | str, new: list[str] | str, names: dict[str, str]) ->
         old, olds = new, news
     for was, now in zip(olds, news, strict=True):
         if names.setdefault(was, now) != now:
-            raise ValueError(f"{was!r} would be both {names[was]!r} and {now!r}; ids are made of that name")
+            raise ValueError(
+                f"{was!r} would be both {names[was]!r} and {now!r}; ids are made of that name"
+            )
     return old

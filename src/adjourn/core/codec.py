@@ -1,7 +1,8 @@
 """JSON at the edges: values going into the journal, and text coming from outside.
 
-Inside, records are msgspec structs. A value is made plain before it enters one; text from outside is read strictly:
-no duplicate keys, NaN, lone surrogates, absurd depth or size. Loading never imports, evaluates or builds a type.
+Inside, records are msgspec structs. A value is made plain before it enters one; text from outside
+is read strictly: no duplicate keys, NaN, lone surrogates, absurd depth or size. Loading never
+imports, evaluates or builds a type.
 """
 
 import math
@@ -24,14 +25,17 @@ decode = msgspec.json.Decoder().decode
 
 
 def plain(value: Any, path: str = "value") -> Any:
-    """`value` as plain JSON data (dict, list, str, int, float, bool, None); raises `NotJSON` naming the path."""
+    """`value` as plain JSON data (dict, list, str, int, float, bool, None); raises `NotJSON` naming
+    the path."""
     return _plain(value, path, 0)
 
 
 def _plain(value: Any, path: str, depth: int) -> Any:
     kind = type(value)  # pyright: ignore[reportUnknownVariableType]
     if kind is str:
-        return value if value.isascii() else _text(value, path)
+        if value.isascii():
+            return value
+        return _text(value, path)
     if value is None or kind is int or kind is bool:
         return value
     if kind is float:
@@ -43,7 +47,9 @@ def _plain(value: Any, path: str, depth: int) -> Any:
     if kind is dict:
         return _plain_dict(value, path, depth)
     if kind is list or kind is tuple:
-        return [v if _easy(v) else _plain(v, f"{path}[{n}]", depth + 1) for n, v in enumerate(value)]
+        return [
+            v if _easy(v) else _plain(v, f"{path}[{n}]", depth + 1) for n, v in enumerate(value)
+        ]
     return _foreign(value, path, depth)
 
 
@@ -64,7 +70,9 @@ def _text(value: str, path: str) -> str:
 
 def legible(text: str) -> str:
     """A text that others wrote, fit for a record: a lone surrogate is replaced."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "replace").decode()
 
 
 def text_of(error: BaseException) -> str:
@@ -78,7 +86,10 @@ def text_of(error: BaseException) -> str:
 def _plain_dict(value: dict[Any, Any], path: str, depth: int) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key, item in value.items():
-        name = key if type(key) is str else _key(key, path)
+        if type(key) is str:
+            name = key
+        else:
+            name = _key(key, path)
         if name in out:
             raise NotJSON(f"{path}.{name}", "a key that occurs twice as JSON")
         out[_text(name, path)] = item if _easy(item) else _plain(item, f"{path}.{name}", depth + 1)
@@ -98,7 +109,11 @@ def _key(key: Any, path: str) -> str:
 def _foreign(value: Any, path: str, depth: int) -> Any:
     from pydantic_core import to_jsonable_python
 
-    if callable(value) and not isinstance(value, type) and not hasattr(value, "__pydantic_serializer__"):
+    if (
+        callable(value)
+        and not isinstance(value, type)
+        and not hasattr(value, "__pydantic_serializer__")
+    ):
         raise NotJSON(path, f"a value of type {type(value).__name__}")
     if hasattr(value, "fileno"):  # a file would be read, line by line
         raise NotJSON(path, f"a value of type {type(value).__name__}")
@@ -116,7 +131,11 @@ def _foreign(value: Any, path: str, depth: int) -> Any:
 
 def _parts(value: Any) -> list[tuple[str, Any]]:
     """The fields of a dataclass or a model, in order."""
-    found: Any = getattr(value, "__dataclass_fields__", None) or getattr(value.__class__, "model_fields", None) or {}
+    found: Any = (
+        getattr(value, "__dataclass_fields__", None)
+        or getattr(value.__class__, "model_fields", None)
+        or {}
+    )
     fields = cast("dict[str, Any]", found)
     return [(name, getattr(value, name)) for name in fields if hasattr(value, name)]
 
@@ -127,7 +146,9 @@ def is_equal(one: Any, other: Any) -> bool:
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
         mine, theirs = cast("dict[str, Any]", one), cast("dict[str, Any]", other)
-        return mine.keys() == theirs.keys() and all(is_equal(mine[key], theirs[key]) for key in mine)
+        return mine.keys() == theirs.keys() and all(
+            is_equal(mine[key], theirs[key]) for key in mine
+        )
     if isinstance(one, list) and isinstance(other, list):
         first, second = cast("list[Any]", one), cast("list[Any]", other)
         return len(first) == len(second) and all(map(is_equal, first, second))
@@ -143,10 +164,13 @@ def loads(
     strings: int = 0,
     values: int = 0,
 ) -> Any:
-    """Read JSON that comes from outside, strictly; raises `Invalid` saying what is wrong, in bounded time and memory.
+    """Read JSON that comes from outside, strictly; raises `Invalid` saying what is wrong, in
+    bounded time and memory.
 
-    `strings`: an envelope, at most so many keys and texts with little beside them; anything else is not even parsed.
-    `values`: at most about so many values in all; a text of nothing but brackets costs much more than its size says.
+    `strings`: an envelope, at most so many keys and texts with little beside them; anything else is
+        not even parsed.
+    `values`: at most about so many values in all; a text of nothing but brackets costs much more
+        than its size says.
     """
     import json  # only what comes from outside is read so strictly
 
@@ -156,12 +180,21 @@ def loads(
     if has_more_parts(raw, MAX_PARTS):
         raise Invalid(f"{what} has over {MAX_PARTS:,} lists and objects")
     if values and _has_more_values(raw, values):
-        raise Invalid(f"{what} has more than {values:,} values", advice="send less at once, or send it as one string")
+        raise Invalid(
+            f"{what} has more than {values:,} values",
+            advice="send less at once, or send it as one string",
+        )
     if _deeper_than(raw, depth):
         raise Invalid(f"{what} is nested deeper than {depth} levels")
     try:
-        text = data if isinstance(data, str) else data.decode()  # given bytes, `json` would guess at UTF-16
-        value = json.loads(text, object_pairs_hook=_no_twins, parse_constant=_no_constant, parse_float=_finite)
+        # given bytes, `json` would guess at UTF-16
+        if isinstance(data, str):
+            text = data
+        else:
+            text = data.decode()
+        value = json.loads(
+            text, object_pairs_hook=_no_twins, parse_constant=_no_constant, parse_float=_finite
+        )
         encode(value)  # refuses lone surrogates
     except UnicodeEncodeError:
         raise Invalid(f"{what} has a lone surrogate") from None
@@ -187,12 +220,15 @@ def _bytes(data: str | bytes, what: str, limit: int) -> bytes:
 
 # Possessive: a backtracking repeat keeps state for every character, gigabytes for a long string.
 _STRING = rb'(?s:"[^"\\]*+(?:\\.[^"\\]*+)*+"?)'
-_LEVELS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # as signed bytes: one level down, one level up
+_LEVELS = bytes.maketrans(
+    b"[{]}", b"\x01\x01\xff\xff"
+)  # as signed bytes: one level down, one level up
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
 
 
 def _is_envelope(raw: bytes, strings: int) -> bool:
-    """Whether there are at most `strings` strings and little beside them. Looks no further than it must."""
+    """Whether there are at most `strings` strings and little beside them. Looks no further than it
+    must."""
     inside = 0
     for count, found in enumerate(re.finditer(_STRING, raw), 1):
         if count > strings:
@@ -210,7 +246,8 @@ def _deeper_than(raw: bytes, depth: int) -> bool:
 
 
 def has_more_parts(raw: bytes, most: int) -> bool:
-    """Whether there are more than `most` lists and objects in a JSON text, without building anything."""
+    """Whether there are more than `most` lists and objects in a JSON text, without building
+    anything."""
     if raw.count(b"[") + raw.count(b"{") <= most:
         return False
     plain = re.sub(_STRING, b"", raw)
@@ -218,7 +255,8 @@ def has_more_parts(raw: bytes, most: int) -> bool:
 
 
 def _has_more_values(raw: bytes, most: int) -> bool:
-    """Whether there are more than `most` values: each but the first follows a bracket or a comma."""
+    """Whether there are more than `most` values: each but the first follows a bracket or a
+    comma."""
     if _separators(raw) <= most:
         return False
     return _separators(re.sub(_STRING, b"", raw)) > most

@@ -58,9 +58,12 @@ def reminded(state: State, _seq: int, record: r.Reminded) -> None:
 
 def parked(state: State, _seq: int, record: r.Parked) -> None:
     state.parked = record
-    if state.pause is not None or any(asked.kind not in ("timer", "event") for asked in state.open_records()):
+    if state.pause is not None or any(
+        asked.kind not in ("timer", "event") for asked in state.open_records()
+    ):
         state.resting = record.at  # from here on it waits for people
-    # A worker that comes to rest was not killed by the run, unless that is what it asks a person about.
+    # A worker that comes to rest was not killed by the run, unless that is what it asks a person
+    # about.
     if not quarantine.is_asked(state):
         state.deaths = state.lost = 0
 

@@ -1,8 +1,8 @@
 """Conditions: tests of one argument, for the `when=` of a rule.
 
-A condition is true, false, or raises: it was asked about something that it cannot judge. Then the call is not executed,
-whatever the rule would have said. So a ready condition never guesses: what is not plainly an address, a host or a path
-raises.
+A condition is true, false, or raises: it was asked about something that it cannot judge. Then the
+call is not executed, whatever the rule would have said. So a ready condition never guesses: what is
+not plainly an address, a host or a path raises.
 """
 
 import math
@@ -19,7 +19,8 @@ from adjourn.errors import InvalidDefinition, NotJSON
 
 
 class Condition(msgspec.Struct, frozen=True, eq=False):
-    """A test of one argument; made by `eq`, `gt`, `one_of`, … `~condition` is true where it is false."""
+    """A test of one argument; made by `eq`, `gt`, `one_of`, … `~condition` is true where it is
+    false."""
 
     operator: str
     operand: Any
@@ -44,13 +45,17 @@ class Condition(msgspec.Struct, frozen=True, eq=False):
     def __invert__(self) -> "Condition":
         test = self.test
         if self.operator.startswith("not "):
-            return Condition(self.operator.removeprefix("not "), self.operand, lambda x: not test(x))
+            return Condition(
+                self.operator.removeprefix("not "), self.operand, lambda x: not test(x)
+            )
         return Condition(f"not {self.operator}", self.operand, lambda x: not test(x))
 
 
 def condition(value: Any) -> Condition:
     """What stands in `when=`: a condition, or a value that means `eq`."""
-    return value if isinstance(value, Condition) else eq(value)
+    if isinstance(value, Condition):
+        return value
+    return eq(value)
 
 
 # Values
@@ -59,7 +64,8 @@ def condition(value: Any) -> Condition:
 def eq(value: Any) -> Condition:
     """Equal as JSON: `eq(1)` is not true for `True`.
 
-    `value`: plain data, or what pydantic turns into it (a date, an enum …), as the argument itself is shown.
+    `value`: plain data, or what pydantic turns into it (a date, an enum …), as the argument itself
+        is shown.
     """
     wanted = _plain(value, "eq")
     return Condition("==", wanted, lambda x: is_equal(x, wanted))
@@ -115,22 +121,24 @@ def le(value: float | str) -> Condition:
 
 
 def _limit(value: Any, name: str) -> Any:
-    """Anything else would be compared as the text that it has in JSON, where "99.5" is greater than "100.5"."""
+    """Anything else would be compared as the text that it has in JSON, where "99.5" is greater than
+    "100.5"."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         usable = math.isfinite(value)
     else:
         usable = isinstance(value, str)
     if not usable:
-        raise InvalidDefinition(f"{name}(...) must be given a number or a string, got {value!r:.80}")
+        raise InvalidDefinition(
+            f"{name}(...) must be given a number or a string, got {value!r:.80}"
+        )
     return value
 
 
 def _comparable(value: Any, limit: Any) -> Any:
-    alike = (
-        isinstance(value, str)
-        if isinstance(limit, str)
-        else isinstance(value, int | float) and not isinstance(value, bool)
-    )
+    if isinstance(limit, str):
+        alike = isinstance(value, str)
+    else:
+        alike = isinstance(value, int | float) and not isinstance(value, bool)
     if not alike:
         raise TypeError(f"{value!r:.80} cannot be compared with {limit!r:.80}")
     return value
@@ -142,13 +150,15 @@ def _comparable(value: Any, limit: Any) -> Any:
 def matches(pattern: str) -> Condition:
     """The whole string matches the regular expression; `.` is any character, line feeds included.
 
-    `pattern`: matched in linear time, so it may not look around or back. Write what is allowed, not what is forbidden.
+    `pattern`: matched in linear time, so it may not look around or back. Write what is allowed, not
+        what is forbidden.
     """
     try:
         compiled = whole(pattern)
     except InvalidPattern as e:
         raise InvalidDefinition(
-            f"matches({pattern!r:.80}): {e}. Patterns are matched in linear time, in the syntax of Rust's regex, without "
+            f"matches({pattern!r:.80}): {e}. Patterns are matched in linear time, in the "
+            f"syntax of Rust's regex, without "
             "look-around and backreferences: use email_in, host_in or path_under, or ~matches(...) for 'not'"
         ) from None
     return Condition("matches", pattern, compiled.fits)
@@ -168,9 +178,10 @@ MAX_ADDRESS, MAX_URL, MAX_PATH = 254, 8_192, 4_096
 def email_in(*domains: str) -> Condition:
     """One bare e-mail address of one of these domains.
 
-    `domains`: `"example.com"` is that domain alone, `"*.example.com"` whatever is below it, `".example.com"` both.
-    What is not one plain ASCII address (a display name, two addresses, quotes, a line feed, a look-alike) raises, so the
-    call is not executed.
+    `domains`: `"example.com"` is that domain alone, `"*.example.com"` whatever is below it,
+        `".example.com"` both.
+    What is not one plain ASCII address (a display name, two addresses, quotes, a line feed, a
+    look-alike) raises, so the call is not executed.
     """
     allowed = _hosts(domains, "email_in", ports=False)
 
@@ -178,7 +189,9 @@ def email_in(*domains: str) -> Condition:
         text = _ascii(value, "an e-mail address", MAX_ADDRESS)
         local, at, domain = text.rpartition("@")
         if not at or not re.fullmatch(_LOCAL_PART, local):
-            raise ValueError(f"{text!r:.80} is not one bare e-mail address, such as ana@example.com")
+            raise ValueError(
+                f"{text!r:.80} is not one bare e-mail address, such as ana@example.com"
+            )
         return _is_listed(_host(domain), {None}, allowed)
 
     return Condition("email in", sorted(domains), inside)
@@ -187,9 +200,11 @@ def email_in(*domains: str) -> Condition:
 def host_in(*hosts: str) -> Condition:
     """A URL (http, https, ws, wss) whose host is one of these, or the bare name of such a host.
 
-    `hosts`: `"example.com"` is that host alone, `"*.example.com"` whatever is below it, `".example.com"` both;
-    `"example.com:8443"` for another port than the scheme's own. What parsers read in different ways (a user name,
-    backslashes, blanks, numbers that stand for addresses, letters outside of ASCII) raises, so the call is not executed.
+    `hosts`: `"example.com"` is that host alone, `"*.example.com"` whatever is below it,
+        `".example.com"` both;
+    `"example.com:8443"` for another port than the scheme's own. What parsers read in different ways
+    (a user name, backslashes, blanks, numbers that stand for addresses, letters outside of ASCII)
+    raises, so the call is not executed.
     """
     allowed = _hosts(hosts, "host_in", ports=True)
 
@@ -203,7 +218,9 @@ def host_in(*hosts: str) -> Condition:
 def _hosts(given: tuple[str, ...], name: str, *, ports: bool) -> list[tuple[str, str, int | None]]:
     """(kind, host, port) of each entry; the kinds are "=", "*." and "."."""
     if not given:
-        raise InvalidDefinition(f"{name}(...) needs at least one name, such as {name}('example.com')")
+        raise InvalidDefinition(
+            f"{name}(...) needs at least one name, such as {name}('example.com')"
+        )
     return [_entry(one, name, ports=ports) for one in given]
 
 
@@ -229,7 +246,9 @@ def _entry(given: Any, name: str, *, ports: bool) -> tuple[str, str, int | None]
         ) from None
 
 
-def _is_listed(host: str, ports: set[int | None], allowed: Iterable[tuple[str, str, int | None]]) -> bool:
+def _is_listed(
+    host: str, ports: set[int | None], allowed: Iterable[tuple[str, str, int | None]]
+) -> bool:
     """Whether the host is in the list; raises ValueError if it is, but with none of these ports."""
     listed: set[int | None] = set()
     for kind, name, port in allowed:
@@ -243,11 +262,16 @@ def _is_listed(host: str, ports: set[int | None], allowed: Iterable[tuple[str, s
 
 
 def _authority(value: Any) -> tuple[str, set[int | None]]:
-    """The host of a URL or of a bare name, and how its port may be listed: None stands for the scheme's own."""
+    """The host of a URL or of a bare name, and how its port may be listed: None stands for the
+    scheme's own."""
     if not isinstance(value, str):
-        raise TypeError(f"a URL is a string, not {type(value).__name__}; judge a list with a function")
+        raise TypeError(
+            f"a URL is a string, not {type(value).__name__}; judge a list with a function"
+        )
     if len(value) > MAX_URL or re.search(_HIDDEN, value):
-        raise ValueError(f"{value!r:.80} has blanks, control characters or backslashes, or is longer than {MAX_URL:,}")
+        raise ValueError(
+            f"{value!r:.80} has blanks, control characters or backslashes, or is longer than {MAX_URL:,}"
+        )
     scheme, slashes, rest = value.partition("://")
     if not slashes:
         if re.match(_SCHEME, value) and not re.fullmatch(_NAME_AND_PORT, value):
@@ -282,7 +306,8 @@ def _without_port(text: str) -> tuple[str, int | None]:
 
 
 def _host(text: str) -> str:
-    """A host in the one form in which it is compared; raises ValueError for every other way to write one."""
+    """A host in the one form in which it is compared; raises ValueError for every other way to
+    write one."""
     host = text.lower()
     if text.startswith("[") and text.endswith("]"):
         return f"[{_address(_no_zone(text[1:-1]), 6)}]"
@@ -302,11 +327,16 @@ def _address(text: str, version: Literal[4, 6]) -> str:
     try:
         return str(IPv4Address(text) if version == 4 else IPv6Address(text))
     except ValueError:
-        raise ValueError(f"{text!r:.80} is not an address in its usual form, such as 127.0.0.1 or [::1]") from None
+        raise ValueError(
+            f"{text!r:.80} is not an address in its usual form, such as 127.0.0.1 or [::1]"
+        ) from None
 
 
 def _no_zone(text: str) -> str:
-    address = text if text.isascii() else ""
+    if text.isascii():
+        address = text
+    else:
+        address = ""
     if "%" in address or "." in address:
         raise ValueError(f"{text!r:.80} is not a plain IPv6 address")
     return address
@@ -314,9 +344,13 @@ def _no_zone(text: str) -> str:
 
 def _ascii(value: Any, what: str, longest: int) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{what} is a string, not {type(value).__name__}; judge a list with a function")
+        raise TypeError(
+            f"{what} is a string, not {type(value).__name__}; judge a list with a function"
+        )
     if not value.isascii() or len(value) > longest:
-        raise ValueError(f"{value!r:.80} is not {what} in plain ASCII of at most {longest} characters")
+        raise ValueError(
+            f"{value!r:.80} is not {what} in plain ASCII of at most {longest} characters"
+        )
     return value
 
 
@@ -328,14 +362,18 @@ _UNPRINTED = r"[\x00-\x1f\x7f\\]"
 
 
 def path_under(folder: str) -> Condition:
-    """A path that is `folder` or lies in it, once `..` is taken out. Symbolic links are the tool's own business.
+    """A path that is `folder` or lies in it, once `..` is taken out. Symbolic links are the tool's
+    own business.
 
-    `folder`: absolute or relative, with `/`. A path that cannot be compared with it (a relative one with an absolute
-    folder, `~`, a backslash, an encoded or full-width `..`, another spelling of the same letters) raises, so the call is
-    not executed.
+    `folder`: absolute or relative, with `/`. A path that cannot be compared with it (a relative one
+        with an absolute
+    folder, `~`, a backslash, an encoded or full-width `..`, another spelling of the same letters)
+    raises, so the call is not executed.
     """
     if not isinstance(folder, str) or not folder:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidDefinition(f"path_under(...) needs a folder such as '/srv/public', got {folder!r:.80}")
+        raise InvalidDefinition(
+            f"path_under(...) needs a folder such as '/srv/public', got {folder!r:.80}"
+        )
     try:
         root = _path(folder)
     except ValueError as e:
@@ -343,11 +381,15 @@ def path_under(folder: str) -> Condition:
 
     def inside(value: Any) -> bool:
         path = _path(value)
-        if path.startswith("/") != root.startswith("/") or (path.split("/")[0] == ".." and path != root):
+        if path.startswith("/") != root.startswith("/") or (
+            path.split("/")[0] == ".." and path != root
+        ):
             raise ValueError(f"{value!r:.80} cannot be placed inside or outside of {folder!r}")
         found = _is_below(path, root)
         if not found and _is_below(_folded(path), _folded(root)):
-            raise ValueError(f"{value!r:.80} is {folder!r} in other letters, which may be the same place")
+            raise ValueError(
+                f"{value!r:.80} is {folder!r} in other letters, which may be the same place"
+            )
         return found
 
     return Condition("under", folder, inside)
@@ -368,20 +410,31 @@ def _folded(path: str) -> str:
 
 
 def _looks_like_a_part(char: str) -> bool:
-    """Whether it is another character than '.' or '/' that some systems read as one of the marks of a path."""
+    """Whether it is another character than '.' or '/' that some systems read as one of the marks of
+    a path."""
     return char not in "./" and not {".", "/", "\\"}.isdisjoint(_folded(char))
 
 
 def _path(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"a path is a string, not {type(value).__name__}; judge a list with a function")
+        raise TypeError(
+            f"a path is a string, not {type(value).__name__}; judge a list with a function"
+        )
     if len(value) > MAX_PATH:
         raise ValueError(f"a path of {len(value):,} characters; at most {MAX_PATH:,} are judged")
     if re.search(_UNPRINTED, value):
         raise ValueError(f"{value!r:.80} has a control character or a backslash")
-    if value.startswith("~") or re.match(_DRIVE, value) or "://" in value or re.search(_ENCODED, value):
+    if (
+        value.startswith("~")
+        or re.match(_DRIVE, value)
+        or "://" in value
+        or re.search(_ENCODED, value)
+    ):
         raise ValueError(f"{value!r:.80} is not a plain path")
     if not value.isascii() and any(map(_looks_like_a_part, value)):
         raise ValueError(f"{value!r:.80} has a character that only looks like '.' or '/'")
     normal = posixpath.normpath(value)
-    return "/" + normal.lstrip("/") if normal.startswith("/") else normal  # POSIX keeps two leading slashes
+    # POSIX keeps two leading slashes
+    if normal.startswith("/"):
+        return "/" + normal.lstrip("/")
+    return normal

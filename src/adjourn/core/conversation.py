@@ -1,4 +1,5 @@
-"""What an agent's records mean: threads of messages, one per agent in the run (the root's path is "")."""
+"""What an agent's records mean: threads of messages, one per agent in the run (the root's path is
+"")."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +35,8 @@ def messages_from(plain_messages: list[Any]) -> list[Message]:
 
 
 def begins_with(started: Started, before: Transcript | None) -> Transcript:
-    """The conversation that a run goes on with; `before`, if it is that of the run which it names, and somebody has it.
+    """The conversation that a run goes on with; `before`, if it is that of the run which it names,
+    and somebody has it.
 
     Raises `ValueError` if it is none that the run can have begun with."""
     ref = started.before
@@ -44,7 +46,8 @@ def begins_with(started: Started, before: Transcript | None) -> Transcript:
         return Transcript(absent=ref.messages, replies=ref.replies)
     if (len(before), before.replies) != (ref.messages, ref.replies):
         raise ValueError(
-            f"run {started.run!r} goes on with {ref.messages} messages of run {ref.run!r}, not with these {len(before)}"
+            f"run {started.run!r} goes on with {ref.messages} messages of run {ref.run!r}, "
+            f"not with these {len(before)}"
         )
     return before.next_turn()
 
@@ -58,7 +61,8 @@ class ResultSlot(msgspec.Struct):
 
 
 class PendingMessage(msgspec.Struct):
-    """A message no reply has read yet: said by a person at `seq`, or the late result of the queued call `call`."""
+    """A message no reply has read yet: said by a person at `seq`, or the late result of the queued
+    call `call`."""
 
     message: Message
     seq: int = 0
@@ -71,7 +75,8 @@ class PendingMessage(msgspec.Struct):
         return (self.call, self.seq)
 
     def is_read(self, upto: int, heard: tuple[str, ...]) -> bool:
-        """Whether a request had it that was made at seq `upto` and contained the late results `heard`."""
+        """Whether a request had it that was made at seq `upto` and contained the late results
+        `heard`."""
         return self.call in heard if self.call else self.seq <= upto
 
 
@@ -94,8 +99,8 @@ FRAMES, FRAME_LIFE = 5, 24 * 3600.0
 
 
 class InterruptedWork(msgspec.Struct):
-    """A line of work that a person's message broke into. Made when a reply has read the message, so that it does not
-    depend on who folded first."""
+    """A line of work that a person's message broke into. Made when a reply has read the message, so
+    that it does not depend on who folded first."""
 
     goal: str
     done: list[str]
@@ -109,7 +114,8 @@ class InterruptedWork(msgspec.Struct):
 
 
 class SpokenText:
-    """All that an agent has said since its run began, for `in`. Looked through only if somebody asks."""
+    """All that an agent has said since its run began, for `in`. Looked through only if somebody
+    asks."""
 
     __slots__ = ("_thread",)
 
@@ -118,15 +124,19 @@ class SpokenText:
 
     def __contains__(self, text: object) -> bool:
         said = self._thread.transcript[self._thread.began :]
-        return isinstance(text, str) and any(text in m.text for m in said if isinstance(m, AssistantMessage))
+        return isinstance(text, str) and any(
+            text in m.text for m in said if isinstance(m, AssistantMessage)
+        )
 
 
 class Thread(msgspec.Struct):
-    """One agent's conversation. `turn` counts replies, broken ones too; `requests` counts failed calls as well.
+    """One agent's conversation. `turn` counts replies, broken ones too; `requests` counts failed
+    calls as well.
 
-    The transcript is whole, whatever the model was sent. `told`: where in it a person last said what is wanted. `asked`: how
-    long it was with the last request, and `sent` what that contained, unless it was all of it, on these `terms`.
-    `summaries` counts the calls for a summary, failed ones too."""
+    The transcript is whole, whatever the model was sent. `told`: where in it a person last said
+    what is wanted. `asked`: how long it was with the last request, and `sent` what that contained,
+    unless it was all of it, on these `terms`. `summaries` counts the calls for a summary, failed
+    ones too."""
 
     path: str
     agent: str
@@ -156,7 +166,8 @@ class Thread(msgspec.Struct):
     summaries: int = 0
 
     def say(self, seq: int, text: str, at: float = 0.0) -> None:
-        """A message that the next request will contain (or the one after it, if that is already on its way)."""
+        """A message that the next request will contain (or the one after it, if that is already on
+        its way)."""
         self.tell(PendingMessage(UserMessage(text), seq=seq, at=at))
 
     def tell(self, pending: PendingMessage) -> None:
@@ -166,7 +177,8 @@ class Thread(msgspec.Struct):
         self.final = False
 
     def request(self) -> Messages:
-        """Everything a request made now contains, also if the fold goes on while the model works."""
+        """Everything a request made now contains, also if the fold goes on while the model
+        works."""
         return self.transcript.need().upto(len(self.transcript), self._arriving(self.pending))
 
     def instruction(self) -> tuple[Message, ...]:
@@ -174,12 +186,17 @@ class Thread(msgspec.Struct):
         return tuple(_words(self.pending)) or tuple(self.transcript[slice(*self.told)])
 
     def known(self, request: Sequence[Message]) -> Sequence[Message]:
-        """What the request before contained, and what came since: of this a record says how a request was put together."""
-        return request if self.sent is None else [*self.sent, *request[self.asked :]]
+        """What the request before contained, and what came since: of this a record says how a
+        request was put together."""
+        if self.sent is None:
+            return request
+        return [*self.sent, *request[self.asked :]]
 
     def last_request(self) -> Sequence[Message]:
         """What the model was sent for its last reply."""
-        return self.transcript.need().upto(self.asked) if self.sent is None else tuple(self.sent)
+        if self.sent is None:
+            return self.transcript.need().upto(self.asked)
+        return tuple(self.sent)
 
     def summarised(self, record: Summarised) -> None:
         """Take in a summary, or that one was cut off."""
@@ -190,12 +207,16 @@ class Thread(msgspec.Struct):
             self.summary = Summary(record.covers, record.text)
 
     def whole(self) -> Messages:
-        """The conversation of a run that has ended: a call that never got its result is answered all the same."""
+        """The conversation of a run that has ended: a call that never got its result is answered
+        all the same."""
         return self.transcript.need().upto(len(self.transcript), self._last_words())
 
     def said_here(self, *, ended: bool) -> Messages:
         """What was said in this run alone, without the turns before it."""
-        behind = self._last_words() if ended else self._arriving(self.pending)
+        if ended:
+            behind = self._last_words()
+        else:
+            behind = self._arriving(self.pending)
         whole = self.transcript.upto(len(self.transcript), behind)
         return whole.stretch(self.began, len(whole))
 
@@ -222,11 +243,16 @@ class Thread(msgspec.Struct):
         self.text = text or self.text
         calls = calls_of(reply.parts)
         turn = turn_id(self.path, self.turn)
-        self.slots = [ResultSlot(tool_call_id(turn, place), part) for place, part in enumerate(calls)]
+        self.slots = [
+            ResultSlot(tool_call_id(turn, place), part) for place, part in enumerate(calls)
+        ]
         self.unfilled = len(self.slots)
         self.answered = reply.final
         self.final = reply.final and not self.pending
-        self.output = text if reply.spoken else reply.output
+        if reply.spoken:
+            self.output = text
+        else:
+            self.output = reply.output
         spawned: list[tuple[str, ToolCall]] = []
         for slot in list(self.slots):
             if slot.part.tool == OUTPUT_TOOL:
@@ -241,19 +267,27 @@ class Thread(msgspec.Struct):
     @staticmethod
     def _output_result(reply: Replied, *, alone: bool) -> tuple[Any, bool]:
         if not alone:
-            return f"not taken: call {OUTPUT_TOOL} again, alone, when the other results are there", True
-        return (reply.invalid, True) if reply.invalid else ("accepted", False)
+            return (
+                f"not taken: call {OUTPUT_TOOL} again, alone, when the other results are there",
+                True,
+            )
+        if reply.invalid:
+            return (reply.invalid, True)
+        return ("accepted", False)
 
     def broke(self, broken: Broke) -> None:
         """Keep what a cut-off reply had said."""
         self._read(broken.upto, broken.heard, broken.sent)
         if self.path:  # the root's is the run's
             self.usage = self.usage + broken.usage
-        self.transcript.append(AssistantMessage((Text(text=broken.text),) if broken.text else (), interrupted=True))
+        self.transcript.append(
+            AssistantMessage((Text(text=broken.text),) if broken.text else (), interrupted=True)
+        )
         self.text = broken.text or self.text
 
     def fill(self, call: str, content: Any, error: bool) -> None:
-        """Put a call's one result in its place; when the last is there, all enter the transcript in call order."""
+        """Put a call's one result in its place; when the last is there, all enter the transcript in
+        call order."""
         for slot in self.slots:
             if slot.call == call and slot.result is None:
                 slot.result = ToolResult(slot.part.id, slot.part.tool, content, error)
@@ -270,11 +304,13 @@ class Thread(msgspec.Struct):
             self.slots = []
 
     def due(self) -> bool:
-        """Whether the model should be called: no result is missing, and the last word is not the model's own."""
+        """Whether the model should be called: no result is missing, and the last word is not the
+        model's own."""
         return not self.slots and not self.final
 
     def _arriving(self, pending: list[PendingMessage]) -> list[Message]:
-        """Messages as the model reads them: if they break into a line of work, it is told which, before them."""
+        """Messages as the model reads them: if they break into a line of work, it is told which,
+        before them."""
         found: list[Message] = []
         if note := self._broken_into(pending):
             found.append(UserMessage(note))
@@ -288,7 +324,10 @@ class Thread(msgspec.Struct):
         kept = [frame for frame in self.frames if at - frame.at < FRAME_LIFE]
         last = self.transcript[-1]
         cut = isinstance(last, AssistantMessage) and last.interrupted
-        doing = "You were cut off in the middle of a thought." if cut else "You were about to go on."
+        if cut:
+            doing = "You were cut off in the middle of a thought."
+        else:
+            doing = "You were about to go on."
         return [*kept, InterruptedWork(self.goal, list(self.since), doing, at)][-FRAMES:]
 
     def _broken_into(self, pending: list[PendingMessage]) -> str:
@@ -296,12 +335,14 @@ class Thread(msgspec.Struct):
             return ""
         lines = "\n".join(frame.told() for frame in reversed(self._frames(pending)))
         return (
-            "A message breaks into your work. Deal with it first; then go back to what you were doing, unless it says "
+            "A message breaks into your work. Deal with it first; then go back to what you "
+            "were doing, unless it says "
             f"otherwise. What is done need not be done again.\n{lines}"
         )
 
     def _read(self, upto: int, heard: tuple[str, ...], sent: Sent | None) -> None:
-        """`upto` and `heard` say what the conversation was then; the rest comes after this reply's results."""
+        """`upto` and `heard` say what the conversation was then; the rest comes after this reply's
+        results."""
         waiting, self.pending = self.pending, []
         read: list[PendingMessage] = []
         for pending in waiting:
@@ -312,13 +353,24 @@ class Thread(msgspec.Struct):
         arriving = self._arriving(read)
         said = _words(read)
         if said:
-            self.frames = self._frames(read) if self._broken_into(read) else []
-            self.goal, self.since = "; ".join(m.text for m in said if isinstance(m, UserMessage)), []
-            first = len(self.transcript) + len(arriving) - len(read)  # behind the note, if there is one
+            if self._broken_into(read):
+                self.frames = self._frames(read)
+            else:
+                self.frames = []
+            self.goal, self.since = (
+                "; ".join(m.text for m in said if isinstance(m, UserMessage)),
+                [],
+            )
+            first = (
+                len(self.transcript) + len(arriving) - len(read)
+            )  # behind the note, if there is one
             self.told = (first, first + len(said))
         self.transcript.extend(arriving)
         base = self.known(self.transcript)
-        self.sent = put_together(base, sent.messages) if sent and sent.messages is not None else None
+        if sent and sent.messages is not None:
+            self.sent = put_together(base, sent.messages)
+        else:
+            self.sent = None
         self.asked = len(self.transcript)
         if sent and sent.terms:
             self.terms = sent.terms
@@ -332,6 +384,12 @@ def root_thread(started: Started, goal: str, before: Transcript | None) -> Threa
     began = len(transcript)
     transcript.append(UserMessage(goal))
     return Thread(
-        "", started.program, transcript, began=began, requests=transcript.replies, goal=goal, summary=started.summary,
+        "",
+        started.program,
+        transcript,
+        began=began,
+        requests=transcript.replies,
+        goal=goal,
+        summary=started.summary,
         told=(began, began + 1),
-    )  # fmt: skip
+    )

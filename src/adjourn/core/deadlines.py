@@ -1,4 +1,5 @@
-"""What time does to a run that waits: reminders, expiries, escalations. Any number of them may be due in one plan."""
+"""What time does to a run that waits: reminders, expiries, escalations. Any number of them may be
+due in one plan."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def due(plan: Plan, state: State, now: float) -> None:
-    """Add what is due, and look again when the next is. A cancel is asked for once, whatever else is over, and leaves
-    nobody to be reminded or asked again."""
+    """Add what is due, and look again when the next is. A cancel is asked for once, whatever else
+    is over, and leaves nobody to be reminded or asked again."""
     over = [record for record in state.open_records() if _is_over(record, now)]
     cancelling = [record.i for record in over if _ends_in(record) == "cancel"]
     for record in over:
@@ -24,7 +25,11 @@ def due(plan: Plan, state: State, now: float) -> None:
         if ends == "due":
             plan.moves.append(Closed(i=record.i, why="due"))
         elif ends == "escalate" and isinstance(record, Asked):
-            plan.moves += [] if cancelling else [Closed(i=record.i, why="void"), escalated(state, record, now)]
+            plan.moves += (
+                []
+                if cancelling
+                else [Closed(i=record.i, why="void"), escalated(state, record, now)]
+            )
         else:
             plan.moves.append(Closed(i=record.i, why="expired"))
     if cancelling:
@@ -51,18 +56,25 @@ def _ends_in(record: Asked | Suspended) -> str:
     if isinstance(record, Suspended) and record.kind == "timer":
         return "due"
     if record.on_expiry == "escalate":
-        return "escalate" if isinstance(record, Asked) and not record.escalated else "deny"
+        if isinstance(record, Asked) and not record.escalated:
+            return "escalate"
+        return "deny"
     return record.on_expiry
 
 
 def escalated(state: State, first: Asked, now: float) -> Asked:
-    """The same question, asked once more of whoever it is escalated to, with as much time as there was before.
+    """The same question, asked once more of whoever it is escalated to, with as much time as there
+    was before.
 
     Who has agreed so far has: the same is shown.
     """
     of = first.call or first.step
     asked = msgspec.structs.replace(
-        first, i=state.next_interrupt(of), expires=round(now + first.expires - first.at, 3), escalated=True, at=0.0,
+        first,
+        i=state.next_interrupt(of),
+        expires=round(now + first.expires - first.at, 3),
+        escalated=True,
+        at=0.0,
         carries=(*first.carries, first.i),
-    )  # fmt: skip
+    )
     return msgspec.structs.replace(asked, groups=groups_of(gate_of(asked)))

@@ -14,7 +14,8 @@ class Decision:
         note: a comment for the audit; of a denial, the model reads it.
         edit: other arguments for an approved call.
         value: the answer to a question.
-        scope: what an approval covers: `"once"` this call, `"run"` the same arguments again in this run.
+        scope: what an approval covers: `"once"` this call, `"run"` the same arguments again in this
+            run.
     """
 
     __slots__ = ("edit", "note", "scope", "value_", "verdict")
@@ -31,20 +32,30 @@ class Decision:
         if verdict not in ("approve", "deny", "value"):
             raise InvalidAnswer(f"a decision must be 'approve', 'deny' or 'value', got {verdict!r}")
         if scope not in ("once", "run"):
-            raise InvalidAnswer(f"scope must be 'once' or 'run' (this run, these exact arguments), got {scope!r}")
+            raise InvalidAnswer(
+                f"scope must be 'once' or 'run' (this run, these exact arguments), got {scope!r}"
+            )
         if not isinstance(note, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidAnswer(f"note= must be a string, got {note!r:.80}")
         if edit is not None and not isinstance(edit, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidAnswer(f"edit= must be the whole new arguments as a dict, got {type(edit).__name__}")
+            raise InvalidAnswer(
+                f"edit= must be the whole new arguments as a dict, got {type(edit).__name__}"
+            )
         self.verdict: Literal["approve", "deny", "value"] = verdict
         self.note = plain(note, "note")
-        self.edit = None if edit is None else plain(edit, "edit")
+        if edit is None:
+            self.edit = None
+        else:
+            self.edit = plain(edit, "edit")
         self.value_ = plain(value, "answer")
         self.scope: Literal["once", "run"] = scope
 
     @classmethod
     def approve(
-        cls, note: str = "", edit: dict[str, Any] | None = None, scope: Literal["once", "run"] = "once"
+        cls,
+        note: str = "",
+        edit: dict[str, Any] | None = None,
+        scope: Literal["once", "run"] = "once",
     ) -> Self:
         """Let the call run.
 

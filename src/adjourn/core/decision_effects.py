@@ -22,8 +22,12 @@ LOST = {
 
 
 def memo_of(asked: r.Suspended, value: Any, lost: str) -> dict[str, Any]:
-    """What a body that runs again finds in the place of its question: the answer, and what it was an answer to."""
-    memo: dict[str, Any] = {"expired": lost} if lost else {"value": value}
+    """What a body that runs again finds in the place of its question: the answer, and what it was
+    an answer to."""
+    if lost:
+        memo: dict[str, Any] = {"expired": lost}
+    else:
+        memo = {"value": value}
     if asked.kind == "timer":
         return memo
     of = question_digest(asked.type, asked.payload)
@@ -31,7 +35,8 @@ def memo_of(asked: r.Suspended, value: Any, lost: str) -> dict[str, Any]:
 
 
 def is_settled(state: State, asked: r.Asked, decided: r.Decided) -> bool:
-    """Whether the interrupt is closed by this decision: a yes closes it only with the last one that is needed."""
+    """Whether the interrupt is closed by this decision: a yes closes it only with the last one that
+    is needed."""
     grant = state.grants.get(asked.i)
     if grant is None or not says_yes(asked, decided):
         return True
@@ -41,7 +46,8 @@ def is_settled(state: State, asked: r.Asked, decided: r.Decided) -> bool:
 
 
 def forked(state: State, seq: int, record: r.Forked) -> None:
-    """What stands before is another run's: nobody has agreed to anything here, and nobody has paused it."""
+    """What stands before is another run's: nobody has agreed to anything here, and nobody has
+    paused it."""
     state.requesters |= frozenset(record.requesters)
     state.pause, state.parked = None, None
     state.deaths = state.lost = 0
@@ -64,18 +70,31 @@ def approval(state: State, record: r.Asked, decided: r.Decided) -> None:
     if call is None:
         return
     if decided.verdict == "deny":
-        note = f": {decided.note}" if decided.note else ""
+        if decided.note:
+            note = f": {decided.note}"
+        else:
+            note = ""
         # A body that had paused: what it did stands.
         begun = call.attempt > 0 and call.verified != VerifyAnswer.NOT_HAPPENED
-        what = "It does not go on." if begun else "It was not run."
-        state._finish(call, None, f"denied by {decided.by or 'a person'}{note}. {what}", ran=begun, kept=begun)
+        if begun:
+            what = "It does not go on."
+        else:
+            what = "It was not run."
+        state._finish(
+            call, None, f"denied by {decided.by or 'a person'}{note}. {what}", ran=begun, kept=begun
+        )
         return
     if decided.edit is not None:
         call.args, call.edited = decided.edit, True
     call.grant = decided.i
     if state.grants[decided.i].for_run:
-        args = decided.edit if decided.edit is not None else record.args
-        state.granted[action_digest(state.run, "", record.tool, record.definition, args)] = decided.i
+        if decided.edit is not None:
+            args = decided.edit
+        else:
+            args = record.args
+        state.granted[action_digest(state.run, "", record.tool, record.definition, args)] = (
+            decided.i
+        )
     state._phase(call, Phase.APPROVED)
 
 
@@ -83,7 +102,9 @@ def question(state: State, record: r.Suspended, decided: r.Decided) -> None:
     call = state.live.get(record.call)
     if call is None:
         return
-    if record.event and state.flow is not None:  # the answer is that event; others that wait for it have their own
+    if (
+        record.event and state.flow is not None
+    ):  # the answer is that event; others that wait for it have their own
         state.flow.emit(record.event, decided.value, taken=True)
         state._activate()
     state._unsuspend(call, record, "answer", decided.value)
@@ -144,6 +165,11 @@ def undo(state: State, record: r.Asked, decided: r.Decided) -> None:
 
 
 DECIDED: dict[str, Callable[[State, Any, r.Decided], None]] = {
-    "approval": approval, "question": question, "event": question, "in_doubt": doubt, "error": error, "limit": limit,
+    "approval": approval,
+    "question": question,
+    "event": question,
+    "in_doubt": doubt,
+    "error": error,
+    "limit": limit,
     "undo": undo,
-}  # fmt: skip
+}

@@ -9,12 +9,14 @@ _canonical = msgspec.json.Encoder(order="deterministic").encode
 
 
 def canonical(value: Any) -> bytes:
-    """The same bytes for the same plain JSON value, whatever the order of its keys. Text is taken as it is (no NFC)."""
+    """The same bytes for the same plain JSON value, whatever the order of its keys. Text is taken
+    as it is (no NFC)."""
     return _canonical(value)
 
 
 def digest(*fields: Any) -> str:
-    """A hex SHA-256 over the fields, each length-prefixed, so that no two different lists share their bytes."""
+    """A hex SHA-256 over the fields, each length-prefixed, so that no two different lists share
+    their bytes."""
     parts = [b"adjourn/1\0"]
     for field in fields:
         raw = _bytes(field)
@@ -25,11 +27,14 @@ def digest(*fields: Any) -> str:
 def _bytes(field: Any) -> bytes:
     if isinstance(field, str):
         return field.encode()
-    return field if isinstance(field, bytes) else _canonical(field)
+    if isinstance(field, bytes):
+        return field
+    return _canonical(field)
 
 
 def action_digest(run: str, call: str, tool: str, definition: str, args: Any) -> str:
-    """What an approval is for: this call of this run, this tool as defined, these exact arguments."""
+    """What an approval is for: this call of this run, this tool as defined, these exact
+    arguments."""
     return digest("action", run, call, tool, definition, args)
 
 

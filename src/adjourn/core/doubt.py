@@ -1,4 +1,5 @@
-"""A call of which nobody knows whether it happened: how it comes into doubt, and what the world says about it."""
+"""A call of which nobody knows whether it happened: how it comes into doubt, and what the world
+says about it."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ from adjourn.core.status import Status
 if TYPE_CHECKING:
     from adjourn.core.state import State
 
-_MAY_HAVE_BEGUN = frozenset({Phase.NEW, Phase.APPROVED, Phase.CLEARED, Phase.INTENDED, Phase.FAULTED, Phase.ASKED})
+_MAY_HAVE_BEGUN = frozenset(
+    {Phase.NEW, Phase.APPROVED, Phase.CLEARED, Phase.INTENDED, Phase.FAULTED, Phase.ASKED}
+)
 AGAIN = 5
 """So many times a call may come into doubt before a person is asked, whatever its effect allows."""
 
@@ -26,7 +29,10 @@ def claimed(state: State, _seq: int, record: r.Claimed) -> None:
     if state.resting:
         state.waited, state.resting = state.waited + max(0.0, record.at - state.resting), 0.0
     quarantine.claimed(state, lost=record.lost)
-    why = quarantine.SILENT if record.lost else quarantine.GONE
+    if record.lost:
+        why = quarantine.SILENT
+    else:
+        why = quarantine.GONE
     for call in state.live.values():
         call.left = False
         if call.phase == Phase.INTENDED and call.id not in state.threads:
@@ -34,10 +40,11 @@ def claimed(state: State, _seq: int, record: r.Claimed) -> None:
 
 
 def restored(state: State, _seq: int, record: r.Restored) -> None:
-    """The journal is a past. What it was about to do may have been done since; it waits until a person has looked.
+    """The journal is a past. What it was about to do may have been done since; it waits until a
+    person has looked.
 
-    A run that was being cancelled goes on with that: it starts nothing new, and undoing twice is harmless. A question other
-    than an approval stays with the people who were asked.
+    A run that was being cancelled goes on with that: it starts nothing new, and undoing twice is
+    harmless. A question other than an approval stays with the people who were asked.
     """
     state.epoch = record.epoch
     quarantine.cleared(state)
@@ -47,7 +54,9 @@ def restored(state: State, _seq: int, record: r.Restored) -> None:
         if asked.kind == "approval":
             approvals[asked.call] = asked.i
     for call in state.live.values():
-        if call.id in state.threads or not _may_have_begun(state, call, approvals, cancelling=cancelling):
+        if call.id in state.threads or not _may_have_begun(
+            state, call, approvals, cancelling=cancelling
+        ):
             continue
         call.left = False
         if not call.attempt:
@@ -61,18 +70,24 @@ def restored(state: State, _seq: int, record: r.Restored) -> None:
     state.resting = state.resting or record.at
 
 
-def _may_have_begun(state: State, call: Call, approvals: Mapping[str, str], *, cancelling: bool) -> bool:
-    """Whether the time that was lost may have begun this call, or begun it again, without a question that is still open."""
+def _may_have_begun(
+    state: State, call: Call, approvals: Mapping[str, str], *, cancelling: bool
+) -> bool:
+    """Whether the time that was lost may have begun this call, or begun it again, without a
+    question that is still open."""
     if cancelling or is_undo(call.id):
         return call.phase == Phase.INTENDED
     if call.phase == Phase.ASKED:
         return call.id in approvals
     fault = state.faults.get(call.id)
-    return call.phase in _MAY_HAVE_BEGUN and not (call.phase == Phase.FAULTED and fault is not None and fault.asked)
+    return call.phase in _MAY_HAVE_BEGUN and not (
+        call.phase == Phase.FAULTED and fault is not None and fault.asked
+    )
 
 
 def doubted(state: State, _seq: int, record: r.Doubted) -> None:
-    """A body has ended in doubt, or has not ended: then it stays in flight, unless a cancel has left it."""
+    """A body has ended in doubt, or has not ended: then it stays in flight, unless a cancel has
+    left it."""
     state.deaths = state.lost = 0
     call = state.live[record.call]
     call.lost = False
@@ -93,7 +108,8 @@ def _in_doubt(state: State, call: Call, why: str, settle: float, at: float) -> N
 
 
 def verified(state: State, _seq: int, record: r.Verified) -> None:
-    """What the world says. After a timeout a first "not" may only mean "not yet": it is asked once more."""
+    """What the world says. After a timeout a first "not" may only mean "not yet": it is asked once
+    more."""
     call, answer = state.live[record.call], VerifyAnswer(record.answer)
     if answer == VerifyAnswer.HAPPENED:
         call.verified = answer
@@ -113,8 +129,12 @@ def late(state: State, _seq: int, record: r.Late) -> None:
 
 
 def left_behind(state: State) -> list[dict[str, Any]]:
-    """What stayed when the run was cancelled; a body that ended afterwards with what became of it, as `late`."""
-    residue = state.ended.residue if isinstance(state.ended, r.RunCancelled) else ()
+    """What stayed when the run was cancelled; a body that ended afterwards with what became of it,
+    as `late`."""
+    if isinstance(state.ended, r.RunCancelled):
+        residue = state.ended.residue
+    else:
+        residue = ()
     return [_with_late(state, item) for item in residue]
 
 

@@ -8,11 +8,18 @@ Duration = float | int | timedelta
 
 
 def seconds(value: Duration, what: str = "a duration") -> float:
-    """A duration in seconds; raises `InvalidDefinition` for anything that is not a finite number of them, 0 or more."""
+    """A duration in seconds; raises `InvalidDefinition` for anything that is not a finite number of
+    them, 0 or more."""
     if isinstance(value, timedelta):
         value = value.total_seconds()
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidDefinition(f"{what} must be seconds (a number, not negative) or a timedelta, got {value!r}")
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)  # pyright: ignore[reportUnnecessaryIsInstance]
+        or not 0 <= value < float("inf")
+    ):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidDefinition(
+            f"{what} must be seconds (a number, not negative) or a timedelta, got {value!r}"
+        )
     return float(value)
 
 

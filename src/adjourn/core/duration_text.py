@@ -9,4 +9,6 @@ _SPAN = r"(?a:(\d{1,6})([mhdw]))"
 def span_of(text: str) -> float | None:
     """Its seconds; None if it is no such length."""
     found = re.fullmatch(_SPAN, text.strip().lower())
-    return int(found[1]) * _UNITS[found[2]] if found else None
+    if found:
+        return int(found[1]) * _UNITS[found[2]]
+    return None

@@ -1,7 +1,7 @@
 """What a run has done, in the order in which it was done: what a cancel undoes, or lists.
 
-It only grows, and a run of a hundred thousand records seldom looks back at it. So what was read from a snapshot stays packed until
-somebody does.
+It only grows, and a run of a hundred thousand records seldom looks back at it. So what was read
+from a snapshot stays packed until somebody does.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,11 +24,14 @@ class UnreadCalls(Protocol):
 
 
 class Effects(Mapping[str, Call]):
-    """The calls that were done, by id. `unread`: those that came first; none of them is going on, so none is ever set again."""
+    """The calls that were done, by id. `unread`: those that came first; none of them is going on,
+    so none is ever set again."""
 
     __slots__ = ("_calls", "_unread")
 
-    def __init__(self, calls: Mapping[str, Call] | None = None, unread: Iterable[UnreadCalls] = ()) -> None:
+    def __init__(
+        self, calls: Mapping[str, Call] | None = None, unread: Iterable[UnreadCalls] = ()
+    ) -> None:
         self._calls: dict[str, Call] = dict(calls or {})
         self._unread: Sequence[UnreadCalls] = tuple(unread)
 
@@ -43,8 +46,11 @@ class Effects(Mapping[str, Call]):
         calls, first = (self._calls, count - packed) if count >= packed else (self._whole(), count)
         return dict(islice(calls.items(), first, None))
 
-    def shared_with(self, live: Mapping[str, Call], unread: Iterable[UnreadCalls] = ()) -> "Effects":
-        """The same, where a call that goes on is the one that is `live`, and not one like it. `unread` comes before them."""
+    def shared_with(
+        self, live: Mapping[str, Call], unread: Iterable[UnreadCalls] = ()
+    ) -> "Effects":
+        """The same, where a call that goes on is the one that is `live`, and not one like it.
+        `unread` comes before them."""
         return Effects({id: live.get(id, call) for id, call in self.items()}, unread)
 
     def _whole(self) -> dict[str, Call]:
@@ -57,7 +63,9 @@ class Effects(Mapping[str, Call]):
 
     def __getitem__(self, id: str) -> Call:
         found = self._calls.get(id)
-        return self._whole()[id] if found is None else found
+        if found is None:
+            return self._whole()[id]
+        return found
 
     def __setitem__(self, id: str, call: Call) -> None:
         self._calls[id] = call

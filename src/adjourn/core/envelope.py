@@ -1,7 +1,8 @@
-"""The envelope of a checkpoint: visible fields for routing, the journal as one string, a digest, and a MAC.
+"""The envelope of a checkpoint: visible fields for routing, the journal as one string, a digest,
+and a MAC.
 
-Everything visible and the body are covered by the digest, and by the MAC when there is a key. Both are verified
-before the body is parsed. The sender chooses no algorithm.
+Everything visible and the body are covered by the digest, and by the MAC when there is a key. Both
+are verified before the body is parsed. The sender chooses no algorithm.
 """
 
 import hashlib
@@ -18,14 +19,16 @@ from adjourn.errors import CheckpointInvalid, Invalid
 
 FORMAT = "adjourn/checkpoint"
 VERSION = 3
-"""2: records have gates, requesters and seals; a journal of version 1 is one of version 2 without them. 3: the conversation that
-a run goes on with stands beside its records, in `before`; a journal of version 2 has it in its first record."""
+"""2: records have gates, requesters and seals; a journal of version 1 is one of version 2 without
+them. 3: the conversation that a run goes on with stands beside its records, in `before`; a journal
+of version 2 has it in its first record."""
 WITH_BEFORE = 3
 UPGRADERS: dict[int, Callable[[list[dict[str, Any]]], list[dict[str, Any]]]] = {
     1: lambda records: records,
     2: lambda records: records,
 }
-"""From each older version to the next: what turns its records into those of the version after it."""
+"""From each older version to the next: what turns its records into those of the version after
+it."""
 _OTHER_RECORDS = "the checkpoint's records are not the ones its envelope names"
 _NOT_MADE = "no checkpoint was made"
 _AGAIN = "get it again from its source"
@@ -52,11 +55,23 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     mac: str = ""
 
 
-_COVERED = ("format", "version", "run_id", "program", "kind", "session", "seq", "status", "fingerprint", "records")
+_COVERED = (
+    "format",
+    "version",
+    "run_id",
+    "program",
+    "kind",
+    "session",
+    "seq",
+    "status",
+    "fingerprint",
+    "records",
+)
 
 
 def _bytes(envelope: Mapping[str, Any]) -> bytes:
-    """The covered fields, each with its name and length, so that no two envelopes share their bytes."""
+    """The covered fields, each with its name and length, so that no two envelopes share their
+    bytes."""
     parts = [b"adjourn/checkpoint/1\0"]
     for name in (*_COVERED, "before") if envelope["version"] >= WITH_BEFORE else _COVERED:
         raw = str(envelope[name]).encode()
@@ -70,7 +85,10 @@ def key_id(key: bytes) -> str:
 
 
 def seal(
-    fields: dict[str, Any], records: Sequence[AnyRecord], keys: Sequence[bytes], before: Sequence[Message] = ()
+    fields: dict[str, Any],
+    records: Sequence[AnyRecord],
+    keys: Sequence[bytes],
+    before: Sequence[Message] = (),
 ) -> str:
     """A checkpoint as JSON text; signed by the first key if there is one."""
     fields = {"format": FORMAT, "version": VERSION, **fields, "records": dump_list(list(records))}
@@ -97,7 +115,8 @@ def seal(
 
 
 class Opened(msgspec.Struct, frozen=True):
-    """What is in an envelope. `before`: the messages of the turns before, where its first record only names them."""
+    """What is in an envelope. `before`: the messages of the turns before, where its first record
+    only names them."""
 
     envelope: Envelope
     records: list[AnyRecord]
@@ -105,10 +124,13 @@ class Opened(msgspec.Struct, frozen=True):
 
 
 def unseal(data: str | bytes | Mapping[str, Any], keys: Sequence[bytes]) -> Opened:
-    """What is in the envelope, once nothing is wrong with it; raises `CheckpointInvalid` saying what is."""
+    """What is in the envelope, once nothing is wrong with it; raises `CheckpointInvalid` saying
+    what is."""
     envelope = _outside(data)
     if envelope.format != FORMAT:
-        raise CheckpointInvalid(f"this is not a checkpoint: its format must be {FORMAT!r}, got {envelope.format!r:.60}")
+        raise CheckpointInvalid(
+            f"this is not a checkpoint: its format must be {FORMAT!r}, got {envelope.format!r:.60}"
+        )
     if not 1 <= envelope.version <= VERSION:
         raise CheckpointInvalid(
             f"checkpoint version {envelope.version} is not supported (newest: {VERSION})",
@@ -117,7 +139,11 @@ def unseal(data: str | bytes | Mapping[str, Any], keys: Sequence[bytes]) -> Open
     _verify(envelope, keys)
     records = _inside(envelope)
     first = records[0] if records else None
-    if not isinstance(first, Started) or first.run != envelope.run_id or len(records) != envelope.seq:
+    if (
+        not isinstance(first, Started)
+        or first.run != envelope.run_id
+        or len(records) != envelope.seq
+    ):
         raise CheckpointInvalid(_OTHER_RECORDS, "records")
     return Opened(envelope, records, _before(envelope, first))
 
@@ -126,26 +152,39 @@ def _before(envelope: Envelope, first: Started) -> list[Message]:
     named = first.before is not None
     if envelope.version < WITH_BEFORE and (envelope.before or named):
         raise CheckpointInvalid(
-            f"a checkpoint of format {envelope.version} has its whole conversation in its records", "records"
+            f"a checkpoint of format {envelope.version} has its whole conversation in its records",
+            "records",
         )
     if bool(envelope.before) != named:
-        what = "are missing" if named else "are not named by its records"
+        if named:
+            what = "are missing"
+        else:
+            what = "are not named by its records"
         raise CheckpointInvalid(f"the turns before the checkpoint's run {what}", "records")
     if not named:
         return []
     try:
-        plain = loads(envelope.before, what="the turns before the checkpoint's run", depth=MAX_DEPTH + AROUND)
+        plain = loads(
+            envelope.before, what="the turns before the checkpoint's run", depth=MAX_DEPTH + AROUND
+        )
         return messages_from(plain)
     except Invalid as e:
         raise CheckpointInvalid(e.what, "records", advice=e.advice) from None
     except (msgspec.ValidationError, RecursionError) as e:
-        raise CheckpointInvalid(f"the turns before the checkpoint's run are not valid: {e}", "records") from None
+        raise CheckpointInvalid(
+            f"the turns before the checkpoint's run are not valid: {e}", "records"
+        ) from None
 
 
 def _outside(data: str | bytes | Mapping[str, Any]) -> Envelope:
     if isinstance(data, str | bytes):
         try:
-            data = loads(data, what="the checkpoint", limit=2 * MAX_BYTES, strings=2 * len(Envelope.__struct_fields__))
+            data = loads(
+                data,
+                what="the checkpoint",
+                limit=2 * MAX_BYTES,
+                strings=2 * len(Envelope.__struct_fields__),
+            )
         except Invalid as e:
             raise CheckpointInvalid(e.what, "json", advice=e.advice) from None
     try:
@@ -165,11 +204,17 @@ def _verify(envelope: Envelope, keys: Sequence[bytes]) -> None:
 
     try:
         covered = _bytes(msgspec.structs.asdict(envelope))
-        given, kid, signature = envelope.digest.encode(), envelope.kid.encode(), envelope.mac.encode()
+        given, kid, signature = (
+            envelope.digest.encode(),
+            envelope.kid.encode(),
+            envelope.mac.encode(),
+        )
     except UnicodeEncodeError:  # only a dict can bring one here; text with one is refused as such
         raise CheckpointInvalid("the checkpoint has a lone surrogate", "json") from None
     if not compare_digest(given, b"sha256:" + hashlib.sha256(covered).hexdigest().encode()):
-        raise CheckpointInvalid("the checkpoint was modified: its digest does not match", "digest", advice=_AGAIN)
+        raise CheckpointInvalid(
+            "the checkpoint was modified: its digest does not match", "digest", advice=_AGAIN
+        )
     if not keys and (envelope.mac or envelope.kid):
         raise CheckpointInvalid(
             "the checkpoint is signed, and no secret is set to verify it with",
@@ -181,7 +226,9 @@ def _verify(envelope: Envelope, keys: Sequence[bytes]) -> None:
     if not envelope.mac:
         raise CheckpointInvalid("a secret is set, but the checkpoint is not signed", "signature")
     for key in keys:
-        if compare_digest(kid, key_id(key).encode()) and compare_digest(signature, _mac(key, covered).encode()):
+        if compare_digest(kid, key_id(key).encode()) and compare_digest(
+            signature, _mac(key, covered).encode()
+        ):
             return
     what = "the checkpoint was modified, or signed with a key that is not in the key ring"
     raise CheckpointInvalid(what, "signature", advice=_AGAIN)
@@ -199,7 +246,10 @@ _shape = msgspec.json.Decoder(list[_Tagged])
 def _inside(envelope: Envelope) -> list[AnyRecord]:
     try:
         # Before anything is built of it: so many objects with a tag. Fast, and it keeps nothing.
-        if len(envelope.records) <= MAX_BYTES and len(_shape.decode(envelope.records)) != envelope.seq:
+        if (
+            len(envelope.records) <= MAX_BYTES
+            and len(_shape.decode(envelope.records)) != envelope.seq
+        ):
             raise CheckpointInvalid(_OTHER_RECORDS, "records")
         plain = loads(envelope.records, what="the checkpoint's records", depth=MAX_DEPTH + AROUND)
         for version in range(envelope.version, VERSION):

@@ -1,6 +1,8 @@
-"""Which failures are like one another: a person who has looked at one may have all of them tried again.
+"""Which failures are like one another: a person who has looked at one may have all of them tried
+again.
 
-Only what has failed and can be tried again is like anything: an approval is for one call, and a call in doubt may have happened.
+Only what has failed and can be tried again is like anything: an approval is for one call, and a
+call in doubt may have happened.
 """
 
 from typing import Any, cast
@@ -15,10 +17,11 @@ UNAUTHORISED = "unauthorised"
 
 
 class Likeness(msgspec.Struct, frozen=True):
-    """What two failures have in common that are like one another: the program, what failed, and how.
+    """What two failures have in common that are like one another: the program, what failed, and
+    how.
 
-    `step` is `model`, `poison`, `call` or a step of the program's own; `what` is the agent whose model failed, or the tool
-    or chunk; `error` is the kind of the error, never its text.
+    `step` is `model`, `poison`, `call` or a step of the program's own; `what` is the agent whose
+    model failed, or the tool or chunk; `error` is the kind of the error, never its text.
     """
 
     program: str
@@ -28,11 +31,15 @@ class Likeness(msgspec.Struct, frozen=True):
 
 
 def likeness(program: str, interrupt: Interrupt) -> Likeness | None:
-    """What an interrupt of a run of `program` is compared by; None for one that nothing else is decided with."""
+    """What an interrupt of a run of `program` is compared by; None for one that nothing else is
+    decided with."""
     if interrupt.kind != "error" or "retry" not in interrupt.choices:
         return None
     given: Any = interrupt.payload
-    payload = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    if isinstance(given, dict):
+        payload = cast("dict[str, Any]", given)
+    else:
+        payload = {}
     error, tool = str(payload.get("kind", "")), str(payload.get("tool", ""))
     if error == UNAUTHORISED:
         return None

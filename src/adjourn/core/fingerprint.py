@@ -8,7 +8,8 @@ OPTIONAL = "?"
 
 
 def changes(name: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What a resumed run would trip over, each in words. Additions that cannot loosen anything are not changes."""
+    """What a resumed run would trip over, each in words. Additions that cannot loosen anything are
+    not changes."""
     if then == now:  # by far the most, each time that a run is taken
         return []
     found: list[str] = []
@@ -16,13 +17,19 @@ def changes(name: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> list[
     kinds = (then.get("kind") == "flow", now.get("kind") == "flow")
     if kinds[0] != kinds[1]:
         return [
-            f"the run is of {'the flow' if kinds[0] else 'the agent'} {old!r}, and {new!r} is {'a flow' if kinds[1] else 'an agent'}"
+            (
+                f"the run is of {'the flow' if kinds[0] else 'the agent'} {old!r}, and {new!r} "
+                f"is {'a flow' if kinds[1] else 'an agent'}"
+            )
         ]
     if old != new:
         found.append(f"the run is of {old!r}, not of {new!r}")
     if then.get("output", "") != now.get("output", ""):
         found.append("the output type is another")
-    word = "chunk" if then.get("kind") == "flow" else "tool"
+    if then.get("kind") == "flow":
+        word = "chunk"
+    else:
+        word = "tool"
     extended = _extended(then.get("parameters", {}), now.get("parameters", {}))
     found += _tools(word, then.get("tools", {}), now.get("tools", {}), extended)
     found += _policy(then.get("policy", []), now.get("policy", []))
@@ -33,14 +40,20 @@ def changes(name: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> list[
             found.append(f"the toolset {toolset!r} is gone")
     for child, fingerprint in then.get("agents", {}).items():
         if child in now.get("agents", {}):
-            found += [f"agent {child!r}: {what}" for what in changes(child, fingerprint, now["agents"][child])]
+            found += [
+                f"agent {child!r}: {what}"
+                for what in changes(child, fingerprint, now["agents"][child])
+            ]
         else:
             found.append(f"agent {child!r} is gone")
     return found
 
 
-def _extended(then: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]) -> set[str]:
-    """Tools that only have more arguments than before, all of which may be left out: recorded calls mean what they meant."""
+def _extended(
+    then: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]
+) -> set[str]:
+    """Tools that only have more arguments than before, all of which may be left out: recorded calls
+    mean what they meant."""
     found: set[str] = set()
     for name, old in then.items():
         new = now.get(name, {})
@@ -50,7 +63,9 @@ def _extended(then: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[s
     return found
 
 
-def _tools(word: str, then: Mapping[str, str], now: Mapping[str, str], extended: Set[str]) -> list[str]:
+def _tools(
+    word: str, then: Mapping[str, str], now: Mapping[str, str], extended: Set[str]
+) -> list[str]:
     gone: list[str] = []
     changed: list[str] = []
     for name, meant in then.items():
@@ -90,7 +105,8 @@ def _weaker(then: Mapping[str, list[Any]], now: Mapping[str, list[Any]]) -> list
 
 
 def _loosened(then: list[Any], now: list[Any]) -> str:
-    """What the new gate no longer guarantees of the old one, in words; "" if it guarantees all of it."""
+    """What the new gate no longer guarantees of the old one, in words; "" if it guarantees all of
+    it."""
     (seats, not_requester, life), (new_seats, new_not_requester, new_life) = then, now
     for groups, count in seats:
         many = 0
@@ -98,7 +114,10 @@ def _loosened(then: list[Any], now: list[Any]) -> str:
             if not groups or (of and set(of) <= set(groups)):
                 many += people
         if many < count:
-            of = f" of {' or '.join(groups)}" if groups else ""
+            if groups:
+                of = f" of {' or '.join(groups)}"
+            else:
+                of = ""
             return f"{many} instead of {count} must agree{of}"
     if not_requester and not new_not_requester:
         return "the requester may agree"

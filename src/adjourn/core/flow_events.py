@@ -1,7 +1,7 @@
 """Events of a flow: what they resolve when they come, and which of them came before anybody waited.
 
-An event that resolves nothing is kept as long as a chain goes on that began before it. The first wait that asks for it
-takes it, without beginning the event's chains again: they began when it came.
+An event that resolves nothing is kept as long as a chain goes on that began before it. The first
+wait that asks for it takes it, without beginning the event's chains again: they began when it came.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ STEPS = 3_000
 
 
 class FlowClosing(StrEnum):
-    """Whether a flow is to end: as soon as nothing runs or waits, or without what it waits for. The values are a snapshot's."""
+    """Whether a flow is to end: as soon as nothing runs or waits, or without what it waits for. The
+    values are a snapshot's."""
 
     NO = ""
     WAIT = "wait"
@@ -37,8 +38,9 @@ class FlowClosing(StrEnum):
 class Heard(msgspec.Struct):
     """An event that nothing has taken yet.
 
-    `n` counts the events of the run. `event` is the name behind its flow's path, or as it was sent if `sent` is the record
-    of somebody outside: that one is for every flow of the run. `call`: whose body sent it, which does not wait for itself.
+    `n` counts the events of the run. `event` is the name behind its flow's path, or as it was sent
+    if `sent` is the record of somebody outside: that one is for every flow of the run. `call`:
+    whose body sent it, which does not wait for itself.
     """
 
     n: int
@@ -49,12 +51,16 @@ class Heard(msgspec.Struct):
 
     def is_for(self, asked: r.Suspended) -> bool:
         """Whether this is the event that is waited for."""
-        name = asked.event if self.sent is None else local_event(asked.event)
+        if self.sent is None:
+            name = asked.event
+        else:
+            name = local_event(asked.event)
         return name == self.event and self.call != asked.call
 
 
 def emitted(state: State, _seq: int, sent: r.Emitted) -> None:
-    """An event from outside: it begins its chains, and resolves what waits for it, in every flow of the run."""
+    """An event from outside: it begins its chains, and resolves what waits for it, in every flow of
+    the run."""
     state.flags.add(sent.event)
     state._touched(sent.at)
     heard: Heard | None = None
@@ -67,18 +73,23 @@ def emitted(state: State, _seq: int, sent: r.Emitted) -> None:
 
 
 def moved(state: State, done: r.Returned | r.Suspended) -> None:
-    """A chunk's changes to its flow's state and its events, atomic with its result, and before its chain goes on."""
+    """A chunk's changes to its flow's state and its events, atomic with its result, and before its
+    chain goes on."""
     state._touched(done.at)
     if state.flow is not None:
         state.flow.apply(done.call, done.changes)
     for event, value in done.emits:
-        heard = state.flow.emit(event, value, done.call) if state.flow is not None else None
+        if state.flow is not None:
+            heard = state.flow.emit(event, value, done.call)
+        else:
+            heard = None
         state._activate()
         _resolve(state, lambda record, event=event: record.event == event, value, heard)
 
 
 def arrived(state: State) -> list[r.Closed]:
-    """What resolves the waits whose event came before they began to wait. Each event is for one of them, the oldest first.
+    """What resolves the waits whose event came before they began to wait. Each event is for one of
+    them, the oldest first.
 
     One that came while several waited, from the graph itself, is for all of those.
     """
@@ -92,7 +103,11 @@ def arrived(state: State) -> list[r.Closed]:
             continue
         for heard in state.flow.heard_by(record.call):
             waited = opened.heard < heard.n
-            if heard.is_for(record) and (waited or heard.n not in taken) and _answers(state, heard, record):
+            if (
+                heard.is_for(record)
+                and (waited or heard.n not in taken)
+                and _answers(state, heard, record)
+            ):
                 found.append(r.Closed(i=record.i, why="event", value=heard.value, heard=heard.n))
                 taken.add(heard.n)
                 break
@@ -100,7 +115,8 @@ def arrived(state: State) -> list[r.Closed]:
 
 
 def _answers(state: State, heard: Heard, asked: r.Suspended) -> bool:
-    """Whether an earlier event settles this: a wait always; a question only if its sender could have answered it, here.
+    """Whether an earlier event settles this: a wait always; a question only if its sender could
+    have answered it, here.
 
     What somebody sent to the run that this one is a fork of was no answer to this one's questions.
     """
@@ -109,7 +125,11 @@ def _answers(state: State, heard: Heard, asked: r.Suspended) -> bool:
         return True
     if state.flow is None or heard.n <= state.flow.inherited:
         return False
-    if not sent.decides or sent.by.startswith("@") or is_known(sent.by, (state.run, state.started.program)):
+    if (
+        not sent.decides
+        or sent.by.startswith("@")
+        or is_known(sent.by, (state.run, state.started.program))
+    ):
         return False
     if state.trust is not None and state.trust.flaw(state.run, sent, ""):
         return False
@@ -120,8 +140,11 @@ def _answers(state: State, heard: Heard, asked: r.Suspended) -> bool:
     return True
 
 
-def _resolve(state: State, waits: Callable[[r.Suspended], bool], value: Any, heard: Heard | None) -> None:
-    """An event has come, and its chains have begun: what waited for it goes on as well, and has taken it."""
+def _resolve(
+    state: State, waits: Callable[[r.Suspended], bool], value: Any, heard: Heard | None
+) -> None:
+    """An event has come, and its chains have begun: what waited for it goes on as well, and has
+    taken it."""
     for record in state.open_suspensions():
         if not record.event or not waits(record):
             continue

@@ -1,4 +1,5 @@
-"""A flow's part of the fold: where its tokens are, what its joins have, its state. Routing needs no record of its own."""
+"""A flow's part of the fold: where its tokens are, what its joins have, its state. Routing needs no
+record of its own."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -30,13 +31,15 @@ from adjourn.core.records import Emitted
 from adjourn.core.state_changes import apply
 
 Place = tuple[str, int]
-"""A place in a graph: the path of a list of items (see `core.graph.chains_of`), and which of them."""
+"""A place in a graph: the path of a list of items (see `core.graph.chains_of`), and which of
+them."""
 
 
 class Token(msgspec.Struct):
-    """One run through a chain, in the flow of the label `scope`. `join`: the label of what waits for it, if something does.
-    `outer` are the chains it comes back to after a branch of `if_` or `match`. `began`: how many events had come when its
-    chain began. Whatever it waits at holds it: a call, a join or a flow."""
+    """One run through a chain, in the flow of the label `scope`. `join`: the label of what waits
+    for it, if something does. `outer` are the chains it comes back to after a branch of `if_` or
+    `match`. `began`: how many events had come when its chain began. Whatever it waits at holds it:
+    a call, a join or a flow."""
 
     path: str
     label: str
@@ -56,8 +59,8 @@ class Token(msgspec.Struct):
 
 
 class FlowScope(msgspec.Struct):
-    """One flow being run: the root, or a sub-flow, for which `parent` waits. `label` begins the ids of its calls; `open`
-    counts its tokens."""
+    """One flow being run: the root, or a sub-flow, for which `parent` waits. `label` begins the ids
+    of its calls; `open` counts its tokens."""
 
     label: str = ""
     parent: Token | None = None
@@ -69,7 +72,8 @@ class FlowScope(msgspec.Struct):
 
 
 class Join(msgspec.Struct):
-    """What waits for a batch's branches (by key) or a `for_each`'s elements (by number): `parent`."""
+    """What waits for a batch's branches (by key) or a `for_each`'s elements (by number):
+    `parent`."""
 
     parent: Token
     label: str
@@ -81,7 +85,8 @@ class Join(msgspec.Struct):
 
 
 class Activation(msgspec.Struct, frozen=True):
-    """A token has come to a call: its id, tool, input, kind (`chunk`, `agent` or `test`), and the flow it is of."""
+    """A token has come to a call: its id, tool, input, kind (`chunk`, `agent` or `test`), and the
+    flow it is of."""
 
     id: str
     tool: str
@@ -91,10 +96,11 @@ class Activation(msgspec.Struct, frozen=True):
 
 
 class FlowFold(msgspec.Struct, dict=True):
-    """Tokens, joins and state of a flow run, as plain data: what waits is found by the label of what it waits for.
+    """Tokens, joins and state of a flow run, as plain data: what waits is found by the label of
+    what it waits for.
 
-    `tokens` are those that wait for a call, by its id. `counts`: by the label of a chain that goes on, the numbers that it
-    has given to what it began."""
+    `tokens` are those that wait for a call, by its id. `counts`: by the label of a chain that goes
+    on, the numbers that it has given to what it began."""
 
     graph: Graph
     scopes: dict[str, FlowScope] = msgspec.field(default_factory=lambda: {"": FlowScope()})
@@ -114,7 +120,8 @@ class FlowFold(msgspec.Struct, dict=True):
     counts: dict[str, dict[str, int]] = {}
 
     def __post_init__(self) -> None:
-        # Not data: what the graph says anyway, and what lives no longer than one call of a method here.
+        # Not data: what the graph says anyway, and what lives no longer than one call of a method
+        # here.
         self._items = dict(chains_of(self.graph))
         self._wanted: dict[Place | None, dict[str, set[str]]] = {}
         self._agenda: deque[tuple[Token, Any]] = deque()
@@ -146,7 +153,10 @@ class FlowFold(msgspec.Struct, dict=True):
 
     def _chains(self, scope: FlowScope) -> Iterator[tuple[int, GraphChain, str]]:
         """The chains of a flow being run: number, chain, path."""
-        before = label_of(inside(*scope.parent.place, "flow")) if scope.parent is not None else ""
+        if scope.parent is not None:
+            before = label_of(inside(*scope.parent.place, "flow"))
+        else:
+            before = ""
         for number, chain in enumerate(self.graph_of(scope).chains):
             yield number, chain, f"{before}{number}"
 
@@ -175,7 +185,8 @@ class FlowFold(msgspec.Struct, dict=True):
         self._run()
 
     def needs(self, call: str) -> dict[str, Any] | None:
-        """The JSON Schema of what a call must give for its chain to go on; None if anything will do."""
+        """The JSON Schema of what a call must give for its chain to go on; None if anything will
+        do."""
         token = self.tokens.get(call)
         if token is None:
             return None
@@ -183,22 +194,33 @@ class FlowFold(msgspec.Struct, dict=True):
             return {"type": "boolean"}
         for item in self._coming(token):
             if not isinstance(item, EmitItem | SideItem | CollectItem):
-                return {"type": "array"} if isinstance(item, EachItem) else None
+                if isinstance(item, EachItem):
+                    return {"type": "array"}
+                return None
         return None
 
     def waits(self, call: str) -> None:
-        """A call waits for somebody or for a time: its element of each `for_each` around it lends its place to the next one.
+        """A call waits for somebody or for a time: its element of each `for_each` around it lends
+        its place to the next one.
 
-        It does not take the place back when it goes on, so that as many more are under way then as have just come back.
+        It does not take the place back when it goes on, so that as many more are under way then as
+        have just come back.
         """
         token = self.tokens.get(call)
         while token is not None:
             join = self.joins.get(token.join)
-            if join is not None and isinstance(self._item(join.parent), EachItem) and token.key not in join.lent:
+            if (
+                join is not None
+                and isinstance(self._item(join.parent), EachItem)
+                and token.key not in join.lent
+            ):
                 join.lent.add(token.key)
                 if join.begun < len(join.elements):
                     self._next_element(join)
-            token = join.parent if join is not None else self._scope(token).parent
+            if join is not None:
+                token = join.parent
+            else:
+                token = self._scope(token).parent
         self._run()
 
     def ended(self, call: str) -> None:
@@ -224,8 +246,9 @@ class FlowFold(msgspec.Struct, dict=True):
         times[token.at] = times.get(token.at, 0) + 1
 
     def emit(self, event: str, value: Any, call: str = "", *, taken: bool = False) -> Heard | None:
-        """An event of a call, qualified by its flow: begin every chain of that flow that waits for it. What is kept of it
-        for waits to come; nothing if it is `taken`: an answer is for the question that was asked."""
+        """An event of a call, qualified by its flow: begin every chain of that flow that waits for
+        it. What is kept of it for waits to come; nothing if it is `taken`: an answer is for the
+        question that was asked."""
         label, name = split_event(event)
         scope = self.scopes.get(label)
         if scope is None:
@@ -236,7 +259,8 @@ class FlowFold(msgspec.Struct, dict=True):
         return heard
 
     def hear(self, emitted: Emitted) -> Heard | None:
-        """An event from outside: it reaches every flow that is running. What is kept of it for waits to come."""
+        """An event from outside: it reaches every flow that is running. What is kept of it for
+        waits to come."""
         heard = self._hear(emitted.event, emitted.value, emitted)
         for scope in list(self.scopes.values()):
             self._emit(scope, emitted.event, emitted.value)
@@ -250,7 +274,8 @@ class FlowFold(msgspec.Struct, dict=True):
             yield from self._items[path][at:]
 
     def heard_by(self, call: str) -> list[Heard]:
-        """The events that nothing has taken yet and that came since the chain of this call began."""
+        """The events that nothing has taken yet and that came since the chain of this call
+        began."""
         token = self.tokens.get(call)
         if token is None:
             return []
@@ -261,9 +286,16 @@ class FlowFold(msgspec.Struct, dict=True):
         self.heard = [heard for heard in self.heard if heard.n != number]
 
     def _hear(
-        self, event: str, value: Any, sent: Emitted | None = None, call: str = "", *, taken: bool = False
+        self,
+        event: str,
+        value: Any,
+        sent: Emitted | None = None,
+        call: str = "",
+        *,
+        taken: bool = False,
     ) -> Heard | None:
-        """Count an event, and keep it if somebody may still wait for it: a chain that began before it came."""
+        """Count an event, and keep it if somebody may still wait for it: a chain that began before
+        it came."""
         self.events += 1
         if taken or not self.chains:
             return None
@@ -274,14 +306,17 @@ class FlowFold(msgspec.Struct, dict=True):
     def scope_of(self, call: str) -> FlowScope:
         """The flow a call is in."""
         token = self.tokens.get(call)
-        return self._scope(token) if token else self.root
+        if token:
+            return self._scope(token)
+        return self.root
 
     def apply(self, call: str, changes: list[Any]) -> None:
         """A chunk's changes to the state of its flow."""
         if changes:
             apply(self.scope_of(call).data, changes)
 
-    # Routing. Nothing here calls itself: what comes next is put on the agenda, so that a long loop needs no deep stack.
+    # Routing. Nothing here calls itself: what comes next is put on the agenda, so that a long loop
+    # needs no deep stack.
 
     def _run(self) -> None:
         while self._agenda:
@@ -289,12 +324,17 @@ class FlowFold(msgspec.Struct, dict=True):
             self._enter(token, value)
 
     def _begin(self, scope: FlowScope, value: Any) -> None:
-        began = scope.parent.began if scope.parent else self.events
+        if scope.parent:
+            began = scope.parent.began
+        else:
+            began = self.events
         number = 0
         for _, chain, path in self._chains(scope):
             if chain.root:
                 self._opened(scope)
-                self._agenda.append((Token(path, scope.label, scope.label, key=str(number), began=began), value))
+                self._agenda.append(
+                    (Token(path, scope.label, scope.label, key=str(number), began=began), value)
+                )
                 number += 1
 
     def _opened(self, scope: FlowScope) -> None:
@@ -309,9 +349,13 @@ class FlowFold(msgspec.Struct, dict=True):
                 seen = scope.seen.setdefault(number, {})
                 seen.setdefault(event, []).append(value)
                 if all(map(seen.get, chain.all)):
-                    self._handle(scope, number, path, {name: seen[name].pop(0) for name in chain.all})
+                    self._handle(
+                        scope, number, path, {name: seen[name].pop(0) for name in chain.all}
+                    )
 
-    def _handle(self, scope: FlowScope, number: int, path: str, value: Any, began: int | None = None) -> None:
+    def _handle(
+        self, scope: FlowScope, number: int, path: str, value: Any, began: int | None = None
+    ) -> None:
         label = self._numbered(scope.label, f"when{number}")
         self._alone(scope, path, label, value, self.events if began is None else began)
 
@@ -321,8 +365,8 @@ class FlowFold(msgspec.Struct, dict=True):
         self._agenda.append((Token(path, label_of(label), scope.label, began=began), value))
 
     def _numbered(self, label: str, name: str) -> str:
-        """A name of its own for what the chain with this label begins. No label is given twice, so the numbers are kept
-        only as long as the chain goes on."""
+        """A name of its own for what the chain with this label begins. No label is given twice, so
+        the numbers are kept only as long as the chain goes on."""
         counts = self.counts.setdefault(label, {})
         count = counts.get(name, 0)
         counts[name] = count + 1
@@ -420,7 +464,10 @@ class FlowFold(msgspec.Struct, dict=True):
             for place, key in enumerate(item.branches):
                 path = inside(*token.place, f"batch.{place}")
                 self._agenda.append(
-                    (Token(path, branch_label(label, key), token.scope, label, key, token.began), value)
+                    (
+                        Token(path, branch_label(label, key), token.scope, label, key, token.began),
+                        value,
+                    )
                 )
         else:
             self._each(token, item, label, value)
@@ -459,7 +506,10 @@ class FlowFold(msgspec.Struct, dict=True):
 
     def _meetings(self, scope: FlowScope) -> dict[str, set[str]]:
         """Which keys each meeting point of a flow waits for."""
-        where = scope.parent.place if scope.parent is not None else None
+        if scope.parent is not None:
+            where = scope.parent.place
+        else:
+            where = None
         if where not in self._wanted:
             self._wanted[where] = meetings(self.graph_of(scope))
         return self._wanted[where]
@@ -481,14 +531,16 @@ class FlowFold(msgspec.Struct, dict=True):
             self._agenda.append((join.parent, joined))
 
     def _joined(self, join: Join) -> Any:
-        """What goes on: a dict in the order of the branches, or a list in the order of the elements."""
+        """What goes on: a dict in the order of the branches, or a list in the order of the
+        elements."""
         item = self._item(join.parent)
         if isinstance(item, BatchItem):
             return {key: join.results[key] for key in item.branches}
         return [join.results[str(place)] for place in range(len(join.elements))]
 
     def _closed(self, scope: FlowScope, key: str, value: Any) -> None:
-        """A flow has ended when all its chains have, those of its events and sides too. Its value is the first one's."""
+        """A flow has ended when all its chains have, those of its events and sides too. Its value
+        is the first one's."""
         if key == "0":
             scope.value = value
         scope.open -= 1

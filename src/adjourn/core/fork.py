@@ -1,8 +1,10 @@
-"""A new journal from the beginning of another: what was recorded before the boundary is reused, not done again.
+"""A new journal from the beginning of another: what was recorded before the boundary is reused, not
+done again.
 
-A fork owns nothing of its original. Effects of the prefix are inherited: shown, never undone or repeated. Nobody has
-agreed to anything in it: an approval names its run, and a person's answer is asked for again unless somebody who may
-decide keeps it. A prefix is cut, never altered in its middle.
+A fork owns nothing of its original. Effects of the prefix are inherited: shown, never undone or
+repeated. Nobody has agreed to anything in it: an approval names its run, and a person's answer is
+asked for again unless somebody who may decide keeps it. A prefix is cut, never altered in its
+middle.
 """
 
 from collections.abc import Sequence
@@ -39,7 +41,8 @@ Answers = Literal["keep", "reopen"]
 
 
 class Cuts(msgspec.Struct, frozen=True):
-    """Where a journal can be cut: after which records, and the first record by which a person answered (0: none)."""
+    """Where a journal can be cut: after which records, and the first record by which a person
+    answered (0: none)."""
 
     boundaries: tuple[int, ...]
     first_answer: int
@@ -52,7 +55,8 @@ class Cuts(msgspec.Struct, frozen=True):
 
 
 def cuts(records: Sequence[AnyRecord]) -> Cuts:
-    """Every boundary of a journal, and where people's answers begin. None keeps what was disowned without saying so."""
+    """Every boundary of a journal, and where people's answers begin. None keeps what was disowned
+    without saying so."""
     state, found, answer, void = State(), list[int](), 0, disowned(records)
     disowning = 0  # so many records do not count, and those that say so come later
     read = as_upgraded(list(enumerate(records, 1)))
@@ -65,13 +69,18 @@ def cuts(records: Sequence[AnyRecord]) -> Cuts:
         if disowning:
             continue
         flying = any(_flies(call) and call.id not in state.threads for call in state.live.values())
-        if not flying and state.status not in CANCELS and not isinstance(record, RunCompleted | RunCancelled):
+        if (
+            not flying
+            and state.status not in CANCELS
+            and not isinstance(record, RunCompleted | RunCancelled)
+        ):
             found.append(seq)
     return Cuts(tuple(found), answer)
 
 
 def boundaries(records: Sequence[AnyRecord]) -> list[int]:
-    """The records after which nothing is in flight: where a fork may begin. A body that waits to go on is in flight."""
+    """The records after which nothing is in flight: where a fork may begin. A body that waits to go
+    on is in flight."""
     return list(cuts(records).boundaries)
 
 
@@ -86,17 +95,22 @@ def _flies(call: Call) -> bool:
 
 def _event_of_question(record: Asked | Suspended) -> str | None:
     """The event that answers a question, without its flow's path; None if this is no question."""
-    return local_event(getattr(record, "event", "")) if record.kind == "question" else None
+    if record.kind == "question":
+        return local_event(getattr(record, "event", ""))
+    return None
 
 
 def _answers(state: State, record: AnyRecord) -> bool:
     """Whether this is a person's answer, which may have authorised anything that follows it.
 
-    Not: an approval or a denial (they were about one call of that run), a retry, or "run it" for a call in doubt.
+    Not: an approval or a denial (they were about one call of that run), a retry, or "run it" for a
+        call in doubt.
     """
     if isinstance(record, Emitted):
         return record.event in map(_event_of_question, state.open_records())
-    if isinstance(record, Closed) and record.heard:  # somebody's event that had come before the question
+    if (
+        isinstance(record, Closed) and record.heard
+    ):  # somebody's event that had come before the question
         return record.i in state.open and state.open[record.i].record.kind == "question"
     if not isinstance(record, Decided) or record.i not in state.open:
         return False
@@ -117,7 +131,8 @@ def forked(
     answers: Answers = "reopen",
     instruction: str = "",
 ) -> list[AnyRecord]:
-    """The records of the new run: a prefix of the old one under a new id, and the line behind which the new one begins."""
+    """The records of the new run: a prefix of the old one under a new id, and the line behind which
+    the new one begins."""
     if answers == "keep" and (changed or instruction):
         raise Invalid(
             "answers='keep' keeps what people said about this input: leave input= and instruction= out, "
@@ -133,27 +148,37 @@ def forked(
         at = where.before_answers(at)
     first, *rest = map(without_content, records[:at])
     assert isinstance(first, Started)
-    begun = msgspec.structs.replace(first, run=run, by=by, forked_from=fork_id(first.run, at), **changed)
+    begun = msgspec.structs.replace(
+        first, run=run, by=by, forked_from=fork_id(first.run, at), **changed
+    )
     here = Forked(
-        of=first.run, at_seq=at, by=by, answers=answers, instruction=instruction,
+        of=first.run,
+        at_seq=at,
+        by=by,
+        answers=answers,
+        instruction=instruction,
         requesters=tuple(sorted(requesters(records[:at]))),
-    )  # fmt: skip
+    )
     return [begun, *rest, *_upgrades(records, at), here]
 
 
 def _upgrades(records: Sequence[AnyRecord], at: int) -> list[Upgraded]:
-    """A fork is of the version that its original is of now, also where it is cut before the upgrade."""
+    """A fork is of the version that its original is of now, also where it is cut before the
+    upgrade."""
     try:
         return carried(records, at)
     except ValueError as e:
         raise Invalid(
-            f"cannot fork at record {at}: the run was upgraded later, and there {e}", advice="fork it after that"
+            f"cannot fork at record {at}: the run was upgraded later, and there {e}",
+            advice="fork it after that",
         ) from None
 
 
 def _check_boundary(at: Any, possible: Sequence[int], length: int) -> None:
     if type(at) is not int:
-        raise Invalid(f"at= must be the number of a record, for example {possible[-1]}, got {at!r:.80}")
+        raise Invalid(
+            f"at= must be the number of a record, for example {possible[-1]}, got {at!r:.80}"
+        )
     if at in possible:
         return
     nearest = min(possible, key=lambda seq: abs(seq - at))

@@ -1,7 +1,9 @@
-"""What a function is, so that a rule which asks one can be told from another: its name, its code, and what it holds.
+"""What a function is, so that a rule which asks one can be told from another: its name, its code,
+and what it holds.
 
-Nothing here depends on addresses, on the order of sets, or on file and line: the same source has the same identity in
-every process of one Python version. (Another version compiles other bytecode; its rules ask once more.)
+Nothing here depends on addresses, on the order of sets, or on file and line: the same source has
+the same identity in every process of one Python version. (Another version compiles other bytecode;
+its rules ask once more.)
 """
 
 import dis
@@ -26,7 +28,8 @@ class FunctionIdentity(NamedTuple):
     opaque: tuple[Any, ...]
 
     def is_same(self, other: "FunctionIdentity") -> bool:
-        """Whether both can only do the same: alike in what can be read, the same objects in what cannot."""
+        """Whether both can only do the same: alike in what can be read, the same objects in what
+        cannot."""
         if self.digest != other.digest or len(self.opaque) != len(other.opaque):
             return False
         return all(map(operator.is_, self.opaque, other.opaque))
@@ -42,13 +45,16 @@ def identify(function: Callable[..., Any]) -> FunctionIdentity:
 class _Reader:
     """Turns functions and what they hold into plain lists; collects what it cannot read.
 
-    Functions that code refers to by name are followed inside of `package`; those of libraries are known by their name.
+    Functions that code refers to by name are followed inside of `package`; those of libraries are
+    known by their name.
     """
 
     def __init__(self, package: str) -> None:
         self.opaque: list[Any] = []
         self._package = package
-        self._known: dict[int, tuple[int, Any]] = {}  # the object too: an id lives no longer than its object
+        self._known: dict[
+            int, tuple[int, Any]
+        ] = {}  # the object too: an id lives no longer than its object
         self._path: list[int] = []
 
     def callable(self, function: Any) -> list[Any]:
@@ -82,7 +88,11 @@ class _Reader:
             return self._code(value)
         if isinstance(value, types.ModuleType):
             return ["module", value.__name__]
-        if isinstance(value, functools.partial) or inspect.isroutine(value) or inspect.isclass(value):
+        if (
+            isinstance(value, functools.partial)
+            or inspect.isroutine(value)
+            or inspect.isclass(value)
+        ):
             return self.callable(value)
         return self._plain(value)
 
@@ -103,7 +113,8 @@ class _Reader:
         return sorted(pairs, key=digest)
 
     def _plain(self, value: Any) -> list[Any]:
-        """A date, an enum, a dataclass, a model: as JSON. Anything else cannot be read, nor what hides itself."""
+        """A date, an enum, a dataclass, a model: as JSON. Anything else cannot be read, nor what
+        hides itself."""
         if not hasattr(value, "get_secret_value"):
             try:
                 return [*_name_of(_kind(value)), plain(value)]
@@ -158,7 +169,12 @@ class _Reader:
         """What is called or has the method: the members of its class, and its own attributes."""
         if inspect.isclass(value):
             return ["class", *_name_of(value), self._members(value)]
-        return ["instance", *_name_of(_kind(value)), self._members(_kind(value)), self._pairs(_attributes(value))]
+        return [
+            "instance",
+            *_name_of(_kind(value)),
+            self._members(_kind(value)),
+            self._pairs(_attributes(value)),
+        ]
 
     def _members(self, kind: type) -> list[Any]:
         """The functions and plain values of a class and of its parents in the same package."""
@@ -209,7 +225,10 @@ def _attributes(value: Any) -> dict[str, Any]:
 
 def _slots(kind: type) -> tuple[str, ...]:
     given: Any = vars(kind).get("__slots__", ())
-    names: tuple[str, ...] = (given,) if isinstance(given, str) else tuple(given)
+    if isinstance(given, str):
+        names: tuple[str, ...] = (given,)
+    else:
+        names = tuple(given)
     return tuple(name for name in names if name not in ("__dict__", "__weakref__"))
 
 

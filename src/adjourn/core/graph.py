@@ -1,7 +1,8 @@
-"""A flow's shape, as data: what a run records, so that it goes on by its own graph whatever happens to the code.
+"""A flow's shape, as data: what a run records, so that it goes on by its own graph whatever happens
+to the code.
 
-A graph is a list of chains; a chain is a list of items; items that branch hold chains of their own. Joins are well
-formed by construction: what opens together closes together.
+A graph is a list of chains; a chain is a list of items; items that branch hold chains of their own.
+Joins are well formed by construction: what opens together closes together.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,7 +13,9 @@ import msgspec
 from adjourn.core.ids import label_of
 
 
-class GraphItem(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", forbid_unknown_fields=True):
+class GraphItem(
+    msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", forbid_unknown_fields=True
+):
     """One place in a chain."""
 
 
@@ -36,7 +39,8 @@ class BatchItem(GraphItem, frozen=True, tag="batch"):
 
 
 class EachItem(GraphItem, frozen=True, tag="each"):
-    """Run the body once for each element; the results go on as a list, in order. `concurrency` 0: all at once."""
+    """Run the body once for each element; the results go on as a list, in order. `concurrency` 0:
+    all at once."""
 
     name: str
     body: "list[AnyItem]"
@@ -44,7 +48,8 @@ class EachItem(GraphItem, frozen=True, tag="each"):
 
 
 class IfItem(GraphItem, frozen=True, tag="if"):
-    """Run the first branch whose condition holds. A condition is a chunk that gives True or False."""
+    """Run the first branch whose condition holds. A condition is a chunk that gives True or
+    False."""
 
     name: str
     conditions: list[str]
@@ -76,7 +81,8 @@ class SideItem(GraphItem, frozen=True, tag="side"):
 
 
 class CollectItem(GraphItem, frozen=True, tag="collect"):
-    """Leave the value at a meeting point; when every key has arrived, the chain of `collected` begins."""
+    """Leave the value at a meeting point; when every key has arrived, the chain of `collected`
+    begins."""
 
     name: str
     key: str
@@ -90,12 +96,22 @@ class FlowItem(GraphItem, frozen=True, tag="flow"):
 
 
 AnyItem = (
-    ChunkItem | AgentItem | BatchItem | EachItem | IfItem | MatchItem | EmitItem | SideItem | CollectItem | FlowItem
+    ChunkItem
+    | AgentItem
+    | BatchItem
+    | EachItem
+    | IfItem
+    | MatchItem
+    | EmitItem
+    | SideItem
+    | CollectItem
+    | FlowItem
 )
 
 
 class GraphChain(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What runs in a row. It begins with the flow, with any or all of some events, or at a meeting point."""
+    """What runs in a row. It begins with the flow, with any or all of some events, or at a meeting
+    point."""
 
     items: list[AnyItem]
     any: list[str] = []
@@ -109,15 +125,16 @@ class GraphChain(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
 
 
 class Graph(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A flow's shape. `renamed`: what a chunk, an agent or a condition of it is called now; calls keep the ids that they
-    have from the name that it had."""
+    """A flow's shape. `renamed`: what a chunk, an agent or a condition of it is called now; calls
+    keep the ids that they have from the name that it had."""
 
     name: str
     chains: list[GraphChain]
     renamed: dict[str, str] = {}
 
 
-# What msgspec knows of a type is made when it is first needed, and two threads must not make it at the same time.
+# What msgspec knows of a type is made when it is first needed, and two threads must not make it at
+# the same time.
 _decoder = msgspec.json.Decoder(Graph)
 
 
@@ -153,7 +170,8 @@ def _numbered(before: str, chains: Iterable[list[AnyItem]]) -> list[tuple[str, l
 
 
 def inside(path: str, at: int, which: str) -> str:
-    """The path of a chain inside the item at a place: `0/3.if.1` is the second branch of what stands fourth in the first."""
+    """The path of a chain inside the item at a place: `0/3.if.1` is the second branch of what
+    stands fourth in the first."""
     return f"{path}/{at}.{which}"
 
 

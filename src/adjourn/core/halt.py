@@ -23,4 +23,6 @@ def check_scope(scope: str) -> str:
     kind, _, name = scope.partition(":") if isinstance(scope, str) else ("", "", "")  # pyright: ignore[reportUnnecessaryIsInstance]
     if scope == "*" or (kind in ("agent", "tool") and name):
         return scope
-    raise InvalidDefinition(f"a halt's scope must be '*', 'agent:NAME' or 'tool:NAME', got {scope!r}")
+    raise InvalidDefinition(
+        f"a halt's scope must be '*', 'agent:NAME' or 'tool:NAME', got {scope!r}"
+    )

@@ -22,4 +22,6 @@ def check_hold(scope: str) -> str:
     key, equals, _ = name.partition("=")
     if name and (kind == "run" or (kind == "label" and key and equals)):
         return scope
-    raise InvalidDefinition(f"a hold's scope must be 'run:ID' or 'label:KEY=VALUE', got {scope!r:.80}")
+    raise InvalidDefinition(
+        f"a hold's scope must be 'run:ID' or 'label:KEY=VALUE', got {scope!r:.80}"
+    )

@@ -1,23 +1,25 @@
-"""Ids: how calls, steps, interrupts, events, memos, forks and workers are named. Only this module builds or splits them.
+"""Ids: how calls, steps, interrupts, events, memos, forks and workers are named. Only this module
+builds or splits them.
 
-In records, rows and the fold an id is a plain string. `CallId`, `StepId` and `InterruptId` read one; the functions beside
-them do one thing to one id, for the fold and the plan, and take any string.
+In records, rows and the fold an id is a plain string. `CallId`, `StepId` and `InterruptId` read
+one; the functions beside them do one thing to one id, for the fold and the plan, and take any
+string.
 
-    call       path "/" name, with "!undo" or "!cancel" n for what takes it back     2.1  2.0/1.1  pay#0  each#0[3]/pay#0  2.0!undo
-    step       call | "model:" path | "summary:" path | "verify:" call | "poison" | "graph" | limit [":" path]
-    local id   (call | step) "?" n, the number of its question, or a name that its author gave it
-    event      the label of its flow and its name: "ready", "sub#0/ready"
-    memo       "step:" key | "progress" | "undo:" n | "?" (n | name) | "~" n | "@" n
-    fork       run "@" seq
+    call       path "/" name, with "!undo" or "!cancel" n for what takes it back     2.1  2.0/1.1
+    pay#0  each#0[3]/pay#0  2.0!undo step       call | "model:" path | "summary:" path | "verify:"
+    call | "poison" | "graph" | limit [":" path] local id   (call | step) "?" n, the number of its
+    question, or a name that its author gave it event      the label of its flow and its name:
+    "ready", "sub#0/ready" memo       "step:" key | "progress" | "undo:" n | "?" (n | name) | "~" n
+    | "@" n fork       run "@" seq
     worker     machine "|" pid "|" birth "|" random
 
-A path is the way from the root down to a nested agent or into a part of a flow: the names of calls and of branches
-(`each#0[3]`, `batch#0.left`), with "/" between them. A label is a path with "/" behind it, or "": what the ids below it
-begin with.
+A path is the way from the root down to a nested agent or into a part of a flow: the names of calls
+and of branches (`each#0[3]`, `batch#0.left`), with "/" between them. A label is a path with "/"
+behind it, or "": what the ids below it begin with.
 
-An interrupt has three names. Its *local* id tells it apart inside its run. Its `id` is what people are shown first:
-`RUN:2.0?0` for a generated one, as written for a given one, which other runs may have given too. Its `ref`, `RUN:local`,
-is unique in the store.
+An interrupt has three names. Its *local* id tells it apart inside its run. Its `id` is what people
+are shown first: `RUN:2.0?0` for a generated one, as written for a given one, which other runs may
+have given too. Its `ref`, `RUN:local`, is unique in the store.
 """
 
 import re
@@ -29,7 +31,8 @@ import msgspec
 from adjourn.errors import Invalid, InvalidDefinition
 
 CHOSEN = "[A-Za-z0-9][A-Za-z0-9_.~ -]{0,199}"
-"""The ids that people choose, for runs and for interrupts: nothing in them means something to a shell, a URL or a ref."""
+"""The ids that people choose, for runs and for interrupts: nothing in them means something to a
+shell, a URL or a ref."""
 CLOSE = "@close"
 """The event that closes a flow."""
 _RESERVED = ":?/!#\\"
@@ -57,7 +60,8 @@ def check_chosen(id: Any, name: str) -> str:
     """
     if not isinstance(id, str) or not re.fullmatch(CHOSEN, id):
         raise Invalid(
-            f"{name} must be a short string of letters (a-z), digits, spaces and _ . ~ - that begins with a letter or a digit, "
+            f"{name} must be a short string of letters (a-z), digits, spaces and _ . ~ - "
+            f"that begins with a letter or a digit, "
             f"at most 200 characters, got {id!r:.80}"
         )
     return id
@@ -77,9 +81,15 @@ def checked_name(name: Any, what: str) -> str:
         name: what was given.
         what: what it names, for the message.
     """
-    if not isinstance(name, str) or not name or name.startswith("@") or not set(_NOT_IN_NAMES).isdisjoint(name):
+    if (
+        not isinstance(name, str)
+        or not name
+        or name.startswith("@")
+        or not set(_NOT_IN_NAMES).isdisjoint(name)
+    ):
         raise InvalidDefinition(
-            f"{what} must be a short string without / # [ ] ! ? : that does not begin with @, got {name!r:.80}"
+            f"{what} must be a short string without / # [ ] ! ? : that does not begin with "
+            f"@, got {name!r:.80}"
         )
     return name
 
@@ -87,7 +97,9 @@ def checked_name(name: Any, what: str) -> str:
 def checked_event(event: Any) -> str:
     """An event's name, or `InvalidDefinition`."""
     if not isinstance(event, str) or not event or event.startswith("@") or "/" in event:
-        raise InvalidDefinition(f"an event must be a name without '/' that does not begin with '@', got {event!r:.80}")
+        raise InvalidDefinition(
+            f"an event must be a name without '/' that does not begin with '@', got {event!r:.80}"
+        )
     return event
 
 
@@ -95,9 +107,11 @@ def checked_event(event: Any) -> str:
 
 
 class CallId(msgspec.Struct, frozen=True):
-    """The id of a call. `path` is where it stands, `name` its own part, `suffix` says how it takes that call back.
+    """The id of a call. `path` is where it stands, `name` its own part, `suffix` says how it takes
+    that call back.
 
-    The name is `2.1` for the second tool call of an agent's second turn, `pay#0` for the first activation of a chunk.
+    The name is `2.1` for the second tool call of an agent's second turn, `pay#0` for the first
+    activation of a chunk.
     """
 
     path: str
@@ -113,7 +127,10 @@ class CallId(msgspec.Struct, frozen=True):
         return cls(found["path"] or "", found["name"], found["suffix"] or "")
 
     def __str__(self) -> str:
-        suffix = f"!{self.suffix}" if self.suffix else ""
+        if self.suffix:
+            suffix = f"!{self.suffix}"
+        else:
+            suffix = ""
         return f"{label_of(self.path)}{self.name}{suffix}"
 
     @property
@@ -139,7 +156,9 @@ def is_call(text: str) -> bool:
 
 def turn_id(path: str, turn: int) -> str:
     """A model's reply, as people are shown it: the agent's path and the number of the turn."""
-    return f"{path}/{turn}" if path else str(turn)
+    if path:
+        return f"{path}/{turn}"
+    return str(turn)
 
 
 def tool_call_id(turn: str, number: int) -> str:
@@ -206,7 +225,9 @@ def ancestors(path: str) -> tuple[str, ...]:
 
 def depth(path: str) -> int:
     """How many steps a path is below the root."""
-    return path.count("/") + 1 if path else 0
+    if path:
+        return path.count("/") + 1
+    return 0
 
 
 def is_within(path: str, top: str) -> bool:
@@ -237,7 +258,9 @@ def undo_target(id: str) -> str:
 def compensation_number(id: str) -> int | None:
     """Which compensation of its call this undo is; None if it is the tool's own undo."""
     suffix = id.partition("!")[2]
-    return int(suffix.removeprefix("cancel")) if suffix.startswith("cancel") else None
+    if suffix.startswith("cancel"):
+        return int(suffix.removeprefix("cancel"))
+    return None
 
 
 def natural_key(id: str) -> list[tuple[int, str]]:
@@ -249,8 +272,8 @@ def natural_key(id: str) -> list[tuple[int, str]]:
 
 
 class StepIdKind(StrEnum):
-    """What a step is: the body of a call, a model call, one for a summary, a question to the world, a suspicion about the
-    run, a graph that cannot go on, a limit."""
+    """What a step is: the body of a call, a model call, one for a summary, a question to the world,
+    a suspicion about the run, a graph that cannot go on, a limit."""
 
     CALL = "call"
     MODEL = "model"
@@ -266,9 +289,11 @@ _ABOUT_PATH = (StepIdKind.MODEL, StepIdKind.SUMMARY)
 
 
 class StepId(msgspec.Struct, frozen=True):
-    """The id of a step. `call` is the call that it is of or about, `path` where it stands, `limit` the text of a limit.
+    """The id of a step. `call` is the call that it is of or about, `path` where it stands, `limit`
+    the text of a limit.
 
-    The text of a limit is that of a stop condition and may contain anything: what is nothing else is a limit.
+    The text of a limit is that of a stop condition and may contain anything: what is nothing else
+    is a limit.
     """
 
     kind: StepIdKind
@@ -327,11 +352,14 @@ def verify_step(call: str) -> str:
 
 def limit_step(limit: str, path: str = "") -> str:
     """A limit of the agent at a path, of the run itself without one."""
-    return f"{limit}:{path}" if path else limit
+    if path:
+        return f"{limit}:{path}"
+    return limit
 
 
 def limits_at(steps: dict[str, float], path: str) -> dict[str, float]:
-    """Of what is said about limits, what is about those of the agent at this path, by their texts."""
+    """Of what is said about limits, what is about those of the agent at this path, by their
+    texts."""
     end = f":{path}"
     return {step.removesuffix(end): value for step, value in steps.items() if step.endswith(end)}
 
@@ -340,7 +368,8 @@ def limits_at(steps: dict[str, float], path: str) -> dict[str, float]:
 
 
 class InterruptId(msgspec.Struct, frozen=True):
-    """The id of an interrupt: the `number`-th question of `subject`, or the one with a `name` that its author gave.
+    """The id of an interrupt: the `number`-th question of `subject`, or the one with a `name` that
+    its author gave.
 
     `run` is "" if a given name is all that is known.
     """
@@ -358,7 +387,10 @@ class InterruptId(msgspec.Struct, frozen=True):
             text: its ref or its `id`; with `run`, also its local id.
             run: its run's id.
         """
-        local = local_of(run, text) if run else text
+        if run:
+            local = local_of(run, text)
+        else:
+            local = text
         if not run and (ref := split_ref(text)):
             run, local = ref
         subject, question, number = local.rpartition("?")
@@ -382,7 +414,9 @@ class InterruptId(msgspec.Struct, frozen=True):
     @property
     def local(self) -> str:
         """Its id inside its run."""
-        return self.name if self.subject is None else question_id(str(self.subject), self.number)
+        if self.subject is None:
+            return self.name
+        return question_id(str(self.subject), self.number)
 
     @property
     def public(self) -> str:
@@ -429,9 +463,13 @@ def ref_of(run: str, local: str) -> str:
 
 
 def public_id(run: str, local: str) -> str:
-    """An interrupt's `id`: qualified by its run if it was generated, as its author wrote it if it was given."""
-    # As `is_given` and `ref_of` say, without calling them: a page of an inbox asks this for each of its rows.
-    return f"{run}:{local}" if "?" in local or ":" in local or not local else local
+    """An interrupt's `id`: qualified by its run if it was generated, as its author wrote it if it
+    was given."""
+    # As `is_given` and `ref_of` say, without calling them: a page of an inbox asks this for each of
+    # its rows.
+    if "?" in local or ":" in local or not local:
+        return f"{run}:{local}"
+    return local
 
 
 def local_of(run: str, id: str) -> str:
@@ -450,22 +488,27 @@ def split_ref(text: str) -> tuple[str, str] | None:
     A run's id has no colon; a local id may have one (`model:?0`).
     """
     run, _, local = text.partition(":")
-    return (run, local) if run and local else None
+    if run and local:
+        return (run, local)
+    return None
 
 
 def split_address(text: str) -> tuple[str, str] | None:
-    """`RUN/CALL`, as people write where an interrupt is, as (run, call); None if it is not written so."""
+    """`RUN/CALL`, as people write where an interrupt is, as (run, call); None if it is not written
+    so."""
     run, slash, call = text.partition("/")
     return (run, call) if slash else None
 
 
 def is_given(local: str) -> bool:
-    """Whether an interrupt's local id was given by its author; a generated one means nothing outside of its run."""
+    """Whether an interrupt's local id was given by its author; a generated one means nothing
+    outside of its run."""
     return bool(local) and "?" not in local and ":" not in local
 
 
 def places_of(name: str, run: str | None = None) -> list[tuple[str, str]]:
-    """Where an interrupt of this name may be, as (run, local id), in the order in which to look; run "": in any.
+    """Where an interrupt of this name may be, as (run, local id), in the order in which to look;
+    run "": in any.
 
     Args:
         name: its ref or its `id`; with `run`, also its local id.
@@ -479,14 +522,17 @@ def places_of(name: str, run: str | None = None) -> list[tuple[str, str]]:
         return found
     if ref := split_ref(name):
         return [ref]
-    return [("", name)] if is_given(name) else []
+    if is_given(name):
+        return [("", name)]
+    return []
 
 
 # Events and memos.
 
 
 def local_event(event: str) -> str:
-    """An event's own name: a sub-flow's are recorded behind the flow's label, so that each flow has its own events."""
+    """An event's own name: a sub-flow's are recorded behind the flow's label, so that each flow has
+    its own events."""
     return event.rpartition("/")[2]
 
 
@@ -497,7 +543,8 @@ def split_event(event: str) -> tuple[str, str]:
 
 
 class MemoKind(StrEnum):
-    """What a body has noted: the result of a step, how far it has come, a compensation, an answer, a sleep, an event."""
+    """What a body has noted: the result of a step, how far it has come, a compensation, an answer,
+    a sleep, an event."""
 
     STEP = "step:"
     PROGRESS = "progress"
@@ -516,7 +563,8 @@ def memo_key(kind: MemoKind, name: str | int = "") -> str:
 
     Args:
         kind: what it notes.
-        name: the author's key or name, or a number that counts those of this kind. Progress has none.
+        name: the author's key or name, or a number that counts those of this kind. Progress has
+            none.
     """
     return f"{kind.value}{name}"
 
@@ -549,7 +597,8 @@ def parse_fork(text: str) -> tuple[str, int]:
 
 
 def request_part(request: str, of: str) -> str:
-    """The id of one of the commands that a request is carried out by, so that it can be sent again whole.
+    """The id of one of the commands that a request is carried out by, so that it can be sent again
+    whole.
 
     Args:
         request: the request's own id.
@@ -564,8 +613,8 @@ def worker_prefix(machine: str) -> str:
 
 
 class WorkerId(msgspec.Struct, frozen=True):
-    """The name of a worker: its machine, its process, when that began, and something random. A name that is not made so
-    is a machine's, and the rest is ""."""
+    """The name of a worker: its machine, its process, when that began, and something random. A name
+    that is not made so is a machine's, and the rest is ""."""
 
     machine: str
     pid: str = ""
@@ -586,4 +635,6 @@ class WorkerId(msgspec.Struct, frozen=True):
     @property
     def process(self) -> int | None:
         """The number of its process, if it says one."""
-        return int(self.pid) if self.pid.isascii() and self.pid.isdigit() else None
+        if self.pid.isascii() and self.pid.isdigit():
+            return int(self.pid)
+        return None

@@ -28,8 +28,15 @@ CHOICES: dict[str, dict[str, str]] = {
         "leave": "leave it; it is listed as residue",
     },
     "error": {"retry": "try the failed step again", "cancel": "give up and undo"},
-    "limit": {"extend": "go on; {'choice': 'extend', 'amount': n} says by how much", "stop": "end the run here"},
-    "undo": {"retry": "run the undo again", "done": "it is done", "leave": "leave it; it is listed as residue"},
+    "limit": {
+        "extend": "go on; {'choice': 'extend', 'amount': n} says by how much",
+        "stop": "end the run here",
+    },
+    "undo": {
+        "retry": "run the undo again",
+        "done": "it is done",
+        "leave": "leave it; it is listed as residue",
+    },
 }
 
 
@@ -60,8 +67,8 @@ class PendingToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Seat(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One person who must agree. The seats of one rule are for different people; one person may sit in seats of
-    several rules.
+    """One person who must agree. The seats of one rule are for different people; one person may sit
+    in seats of several rules.
 
     Attributes:
         rule: the rule that requires it.
@@ -97,7 +104,8 @@ class Interrupt(msgspec.Struct, frozen=True, omit_defaults=True):
         seq: the record that asked.
         slots: the people who must approve, each with the rule that requires them.
         requesters: who shaped the run.
-        disowned: who decided it before without a signature that a worker trusts, so that it is open again.
+        disowned: who decided it before without a signature that a worker trusts, so that it is open
+            again.
         escalated: it expired once and was asked again.
     """
 
@@ -133,17 +141,27 @@ class Interrupt(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def digest(self) -> str:
-        """Names what a person is shown of it: the call's digest, or one over everything that a question says."""
+        """Names what a person is shown of it: the call's digest, or one over everything that a
+        question says."""
         if self.call and self.call.digest:
             return self.call.digest
         return digest_all(
-            "interrupt", self.run_id, self.id, self.seq, self.kind, self.type, self.payload, self.answer_schema
+            "interrupt",
+            self.run_id,
+            self.id,
+            self.seq,
+            self.kind,
+            self.type,
+            self.payload,
+            self.answer_schema,
         )
 
 
 def unsigned(names: Iterable[str]) -> str:
     """Why something is open again, in words."""
-    return f"not signed by anybody this worker trusts: {', '.join(name or 'nobody' for name in names)}"
+    return (
+        f"not signed by anybody this worker trusts: {', '.join(name or 'nobody' for name in names)}"
+    )
 
 
 def choices(record: Asked | Suspended) -> dict[str, str]:
@@ -154,7 +172,11 @@ def choices(record: Asked | Suspended) -> dict[str, str]:
         return CHOICES["in_doubt!"]
     known = CHOICES.get(record.kind, {})
     if record.kind == "error" and _dict(record.payload).get("answered"):
-        return {"retry": known["retry"], "ask": "drop the last answer and ask again", "cancel": known["cancel"]}
+        return {
+            "retry": known["retry"],
+            "ask": "drop the last answer and ask again",
+            "cancel": known["cancel"],
+        }
     return known
 
 
@@ -168,24 +190,54 @@ def view(
 ) -> Interrupt:
     """The interrupt that `record` opened, as people see it.
 
-    `votes` are those who have agreed so far, `requesters` everybody who has shaped the run, `disowned` those
-    whose decisions did not count.
+    `votes` are those who have agreed so far, `requesters` everybody who has shaped the run,
+    `disowned` those whose decisions did not count.
     """
     id, ends = public_id(run, record.i), record.expires or None
     if isinstance(record, Suspended):
         path = path_of(record.call)
         return Interrupt(
-            id, run, record.kind, record.type, record.payload, None, record.schema, path, record.at, ends,
-            on_expiry=record.on_expiry, seq=seq, disowned=disowned,
-        )  # fmt: skip
-    path = path_of(record.call) if record.call else StepId.parse(record.step).path
-    # In the order of the fields: nineteen of them by name take five times as long, and an inbox shows fifty at once.
+            id,
+            run,
+            record.kind,
+            record.type,
+            record.payload,
+            None,
+            record.schema,
+            path,
+            record.at,
+            ends,
+            on_expiry=record.on_expiry,
+            seq=seq,
+            disowned=disowned,
+        )
+    if record.call:
+        path = path_of(record.call)
+    else:
+        path = StepId.parse(record.step).path
+    # In the order of the fields: nineteen of them by name take five times as long, and an inbox
+    # shows fifty at once.
     return Interrupt(
-        id, run, record.kind, record.kind, record.payload, _call(record), record.schema, path, record.at, ends, choices(record),
+        id,
+        run,
+        record.kind,
+        record.kind,
+        record.payload,
+        _call(record),
+        record.schema,
+        path,
+        record.at,
+        ends,
+        choices(record),
         "deny" if record.escalated else record.on_expiry,  # a question is escalated once
-        record.approvers, record.groups, seq, _seats(record, votes, requesters),
-        tuple(sorted(requesters)) if record.not_requester else (), disowned, record.escalated,
-    )  # fmt: skip
+        record.approvers,
+        record.groups,
+        seq,
+        _seats(record, votes, requesters),
+        tuple(sorted(requesters)) if record.not_requester else (),
+        disowned,
+        record.escalated,
+    )
 
 
 def _call(asked: Asked) -> PendingToolCall | None:
@@ -206,7 +258,9 @@ def _call(asked: Asked) -> PendingToolCall | None:
 
 def _seats(asked: Asked, votes: Sequence[Vote], requesters: frozenset[str]) -> tuple[Seat, ...]:
     gate, rules = gate_of(asked), asked.rules
-    return _filled(gate, rules, votes, requesters) if votes else _empty(gate, rules)
+    if votes:
+        return _filled(gate, rules, votes, requesters)
+    return _empty(gate, rules)
 
 
 @lru_cache(maxsize=256)
@@ -216,33 +270,44 @@ def _empty(gate: tuple[ApprovalSlot, ...], rules: tuple[str, ...]) -> tuple[Seat
 
 
 def _filled(
-    gate: tuple[ApprovalSlot, ...], rules: tuple[str, ...], votes: Sequence[Vote], requesters: frozenset[str]
+    gate: tuple[ApprovalSlot, ...],
+    rules: tuple[str, ...],
+    votes: Sequence[Vote],
+    requesters: frozenset[str],
 ) -> tuple[Seat, ...]:
     texts = dict(zip(dict.fromkeys(slot.rule for slot in gate), rules, strict=False))
     found: list[Seat] = []
     for slot, by in seated(gate, votes, requesters):
-        found.append(Seat(texts.get(slot.rule, slot.rule), slot.groups, slot.not_requester, by or ""))
+        found.append(
+            Seat(texts.get(slot.rule, slot.rule), slot.groups, slot.not_requester, by or "")
+        )
     return tuple(found)
 
 
 def _dict(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value)
+    return {}
 
 
 def _arguments(value: Any) -> dict[str, Any]:
     """A tool's arguments; a chunk has one, its input."""
-    return _dict(value) if value is None or isinstance(value, dict) else {"input": value}
+    if value is None or isinstance(value, dict):
+        return _dict(value)
+    return {"input": value}
 
 
 def decided(interrupt: Interrupt, answer: Any, by: str = "", digest: str = "") -> Decided:
-    """`answer` (a `Decision`, True/False, or a value) as the record to deliver; raises `InvalidAnswer` if it does not fit.
+    """`answer` (a `Decision`, True/False, or a value) as the record to deliver; raises
+    `InvalidAnswer` if it does not fit.
 
     The schema is not looked at here.
     """
     kind, local = interrupt.kind, interrupt.local
     if kind in ("event", "timer"):
         raise InvalidAnswer(
-            f"interrupt {bare(local)} is waiting for {'an event' if kind == 'event' else 'time'}, not for an answer"
+            f"interrupt {bare(local)} is waiting for "
+            f"{'an event' if kind == 'event' else 'time'}, not for an answer"
         )
     if kind == "approval":
         return _approval(interrupt, answer, by, digest)
@@ -255,7 +320,10 @@ def decided(interrupt: Interrupt, answer: Any, by: str = "", digest: str = "") -
         value, note = answer, ""
     if kind != "question":
         value = _choice(interrupt, value)
-    shown = interrupt.call.digest if interrupt.call else ""
+    if interrupt.call:
+        shown = interrupt.call.digest
+    else:
+        shown = ""
     return Decided(i=local, verdict="value", value=value, by=by, note=note, digest=digest or shown)
 
 
@@ -268,23 +336,35 @@ def _approval(interrupt: Interrupt, answer: Any, by: str, digest: str) -> Decide
             f"Decision.deny(...), True or False, got {answer!r:.80}",
             consequence="nothing was approved",
         )
-    shown = interrupt.call.digest if interrupt.call else ""
+    if interrupt.call:
+        shown = interrupt.call.digest
+    else:
+        shown = ""
     if digest and shown and digest != shown:
         raise StaleDecision(interrupt.id, digest, shown)
     return Decided(
-        i=interrupt.local, verdict=answer.verdict, edit=answer.edit, by=by, note=answer.note,
-        digest=digest or shown, scope="" if answer.scope == "once" else answer.scope,
-    )  # fmt: skip
+        i=interrupt.local,
+        verdict=answer.verdict,
+        edit=answer.edit,
+        by=by,
+        note=answer.note,
+        digest=digest or shown,
+        scope="" if answer.scope == "once" else answer.scope,
+    )
 
 
 def _choice(interrupt: Interrupt, value: Any) -> dict[str, Any]:
-    given: Any = {"choice": value} if isinstance(value, str) else value
+    if isinstance(value, str):
+        given: Any = {"choice": value}
+    else:
+        given = value
     chosen = _dict(given)
     choice = chosen.get("choice")
     if not isinstance(choice, str) or choice not in interrupt.choices:
         listed = "; ".join(f"{name!r}: {what}" for name, what in interrupt.choices.items())
         raise InvalidAnswer(
-            f"interrupt {bare(interrupt.id)} ({interrupt.kind}) must be answered with one of: {listed}, got {value!r:.80}"
+            f"interrupt {bare(interrupt.id)} ({interrupt.kind}) must be answered with one "
+            f"of: {listed}, got {value!r:.80}"
         )
     amount = chosen.get("amount")
     if amount is not None and (type(amount) not in (int, float) or not 0 < amount < float("inf")):

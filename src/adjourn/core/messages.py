@@ -1,4 +1,5 @@
-"""What goes to a model and what comes back, in our own words, so that a journal outlives any provider library."""
+"""What goes to a model and what comes back, in our own words, so that a journal outlives any
+provider library."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -6,11 +7,13 @@ from typing import Any
 import msgspec
 
 FOUND = "found_tool"
-"""In the details of a call: what was found out about its tool, where that was not known beforehand. It is not for providers."""
+"""In the details of a call: what was found out about its tool, where that was not known beforehand.
+It is not for providers."""
 
 
 class Part(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
-    """Whatever a provider needs to get back unchanged travels in `details`; nobody else looks at it."""
+    """Whatever a provider needs to get back unchanged travels in `details`; nobody else looks at
+    it."""
 
     details: dict[str, Any] | None = None
 
@@ -53,7 +56,8 @@ class ToolCall(Part, frozen=True, omit_defaults=True, kw_only=True, tag="call"):
 
 
 class Opaque(Part, frozen=True, omit_defaults=True, kw_only=True, tag="opaque"):
-    """A part only its own provider understands (`details` holds it whole); other providers leave it out."""
+    """A part only its own provider understands (`details` holds it whole); other providers leave it
+    out."""
 
 
 ReplyPart = Text | Thinking | ToolCall | Opaque

@@ -1,7 +1,9 @@
-"""What a model is sent: its exact lines, their digest, and how it differs from the whole conversation.
+"""What a model is sent: its exact lines, their digest, and how it differs from the whole
+conversation.
 
-A request is written as lines of canonical JSON: one for each message, and a last one with its terms (instructions, model,
-settings, tools). Its digest is the SHA-256 of those lines, each with its line feed, so `sha256sum` can check it too.
+A request is written as lines of canonical JSON: one for each message, and a last one with its terms
+(instructions, model, settings, tools). Its digest is the SHA-256 of those lines, each with its line
+feed, so `sha256sum` can check it too.
 """
 
 import hashlib
@@ -11,13 +13,22 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage, calls_of
+from adjourn.core.messages import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+    calls_of,
+)
 from adjourn.core.record_parts import Sent
 
 canonical = msgspec.json.Encoder(order="sorted").encode
-"""The same bytes for the same request: also the fields of a message are sorted, so that nothing depends on how it is declared."""
+"""The same bytes for the same request: also the fields of a message are sorted, so that nothing
+depends on how it is declared."""
 UNRECORDED = "(not recorded)"
-"""In the place of a setting that is not written into a journal: it may hold a password, or is no JSON."""
+"""In the place of a setting that is not written into a journal: it may hold a password, or is no
+JSON."""
 
 
 def line(message: Message) -> bytes:
@@ -62,11 +73,14 @@ def terms_of(names: dict[str, str], bodies: dict[str, Any]) -> Terms | None:
     """The terms that these names stand for; None if one of the parts is not there."""
     if not names or not bodies.keys() >= set(names.values()):
         return None
-    return Terms(**{key: bodies[name] for key, name in names.items() if key in Terms.__struct_fields__})
+    return Terms(
+        **{key: bodies[name] for key, name in names.items() if key in Terms.__struct_fields__}
+    )
 
 
 class Running:
-    """The hash over a conversation that only grows. It takes in what came since it was last asked, and nothing twice."""
+    """The hash over a conversation that only grows. It takes in what came since it was last asked,
+    and nothing twice."""
 
     __slots__ = ("_count", "_hash")
 
@@ -80,7 +94,8 @@ class Running:
         return found
 
     def digest(self, settled: Sequence[Message], request: Sequence[Message], terms: Terms) -> str:
-        """The digest of a request that begins with everything that is `settled`: that part never changes again."""
+        """The digest of a request that begins with everything that is `settled`: that part never
+        changes again."""
         for message in settled[self._count :]:
             self._hash.update(line(message))
         self._count = len(settled)
@@ -88,12 +103,15 @@ class Running:
 
 
 class Outgoing:
-    """A request on its way. `instruction`: those of its messages with which a person last said what is wanted. `running`: the
-    hash over its conversation. `digest` and `sent` are what a record will say of it, also if it is cut off."""
+    """A request on its way. `instruction`: those of its messages with which a person last said what
+    is wanted. `running`: the hash over its conversation. `digest` and `sent` are what a record will
+    say of it, also if it is cut off."""
 
     __slots__ = ("digest", "instruction", "running", "sent")
 
-    def __init__(self, instruction: tuple[Message, ...] = (), running: Running | None = None) -> None:
+    def __init__(
+        self, instruction: tuple[Message, ...] = (), running: Running | None = None
+    ) -> None:
         self.instruction, self.running = instruction, running or Running()
         self.digest, self.sent = "", None
 
@@ -114,7 +132,8 @@ def _finished(hashed: Any, messages: Iterable[Message], terms: Terms) -> str:
 
 
 def difference(base: Sequence[Message], sent: Sequence[Message]) -> list[Any]:
-    """How `sent` is put together: `[from, to]` is a stretch of `base`, anything else a message as it is."""
+    """How `sent` is put together: `[from, to]` is a stretch of `base`, anything else a message as
+    it is."""
     lines = list(map(line, base))
     places: dict[bytes, int] = {}
     for place, written in enumerate(lines):
@@ -148,7 +167,8 @@ def put_together(base: Sequence[Message], items: Sequence[Any]) -> list[Message]
 
 
 def unpaired(messages: Sequence[Message]) -> str:
-    """What is wrong with the pairs of calls and results, in words; "" if every call has its one result right behind it."""
+    """What is wrong with the pairs of calls and results, in words; "" if every call has its one
+    result right behind it."""
     wanted: list[ToolCall] = []
     for message in messages:
         if isinstance(message, ToolResult):
@@ -161,7 +181,9 @@ def unpaired(messages: Sequence[Message]) -> str:
             break
         if isinstance(message, AssistantMessage) and not message.interrupted:
             wanted = calls_of(message.parts)
-    return f"the call {wanted[0].tool} ({wanted[0].id}) has no result behind it" if wanted else ""
+    if wanted:
+        return f"the call {wanted[0].tool} ({wanted[0].id}) has no result behind it"
+    return ""
 
 
 def groups(messages: Sequence[Message]) -> list[list[Message]]:
@@ -180,8 +202,16 @@ def tokens(message: Message) -> int:
     return len(canonical(message)) // 4 + 1
 
 
-def recorded(names: dict[str, str], terms: Terms, known: dict[str, Any], messages: list[Any] | None) -> Sent | None:
-    """What a record says of its request: only what the records before it do not. `names`: of the request before."""
+def recorded(
+    names: dict[str, str], terms: Terms, known: dict[str, Any], messages: list[Any] | None
+) -> Sent | None:
+    """What a record says of its request: only what the records before it do not. `names`: of the
+    request before."""
     new = {name: body for name, body in terms.bodies.items() if name not in known}
-    changed = terms.names if terms.names != names else {}
-    return Sent(messages=messages, terms=changed, bodies=new) if changed or new or messages is not None else None
+    if terms.names != names:
+        changed = terms.names
+    else:
+        changed = {}
+    if changed or new or messages is not None:
+        return Sent(messages=messages, terms=changed, bodies=new)
+    return None

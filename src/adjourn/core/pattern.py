@@ -1,8 +1,8 @@
 """Regular expressions that are matched in linear time, whatever the text.
 
-A backtracking engine needs 13 seconds for 26 characters of `(a+)+$`. This one is pydantic-core's (Rust's `regex`): it
-never goes back, and therefore knows neither look-around nor backreferences. What remains is the product of pattern and
-text, and that is bounded here.
+A backtracking engine needs 13 seconds for 26 characters of `(a+)+$`. This one is pydantic-core's
+(Rust's `regex`): it never goes back, and therefore knows neither look-around nor backreferences.
+What remains is the product of pattern and text, and that is bounded here.
 """
 
 import re
@@ -14,7 +14,8 @@ LONGEST = 1_000
 HEAVIEST = 20_000
 """Weight of a pattern: its parts, counted as often as they are repeated."""
 WORK = 5_000_000
-"""Weight times characters of the text: about 0.05 s at worst, all of it without letting others go on."""
+"""Weight times characters of the text: about 0.05 s at worst, all of it without letting others go
+on."""
 
 _COUNT = r"\{(\d{1,9})(?:,(\d{0,9}))?\}"
 _REASON = r"(?s:error: (.+))"
@@ -35,7 +36,8 @@ class Pattern:
         self._compiled = compiled
 
     def fits(self, text: Any) -> bool:
-        """Whether it matches `text`; raises TypeError and ValueError for what it cannot be asked about."""
+        """Whether it matches `text`; raises TypeError and ValueError for what it cannot be asked
+        about."""
         if not isinstance(text, str):
             raise TypeError(f"a pattern is for strings, not for {type(text).__name__}")
         if self.work(text) > WORK:
@@ -50,14 +52,16 @@ class Pattern:
 
 @lru_cache(maxsize=512)
 def whole(text: str) -> Pattern:
-    """The pattern as a description of a whole string, line feeds included; raises `InvalidPattern`."""
+    """The pattern as a description of a whole string, line feeds included; raises
+    `InvalidPattern`."""
     _checked(text)  # by itself: `a)|(?:b` would close the brackets that are put around it
     return Pattern(text, _compiled(rf"(?s)\A(?:{text})\z"))
 
 
 @lru_cache(maxsize=512)
 def anywhere(text: str) -> Pattern:
-    """The pattern as something to find in a string, as JSON Schema has it; raises `InvalidPattern`."""
+    """The pattern as something to find in a string, as JSON Schema has it; raises
+    `InvalidPattern`."""
     return Pattern(text, _checked(text))
 
 
@@ -72,19 +76,27 @@ def _checked(text: Any) -> Any:
 
 
 def _compiled(expression: str) -> Any:
-    from pydantic_core import SchemaError, SchemaValidator, core_schema  # loaded with the first pattern
+    from pydantic_core import (  # loaded with the first pattern
+        SchemaError,
+        SchemaValidator,
+        core_schema,
+    )
 
     schema = core_schema.str_schema(pattern=expression, regex_engine="rust-regex", strict=True)
     try:
         return SchemaValidator(schema)
     except SchemaError as e:
         found = re.search(_REASON, str(e))
-        reason = found[1] if found else str(e).rpartition("SchemaError: ")[2]
+        if found:
+            reason = found[1]
+        else:
+            reason = str(e).rpartition("SchemaError: ")[2]
         raise InvalidPattern(" ".join(reason.split())) from None
 
 
 def weight_of(text: str) -> int:
-    """How many parts a pattern has, counted as often as they are repeated: what one character of a text costs at most."""
+    """How many parts a pattern has, counted as often as they are repeated: what one character of a
+    text costs at most."""
     groups: list[int] = [0]
     last, place = 0, 0
     while place < len(text):

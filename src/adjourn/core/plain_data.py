@@ -1,4 +1,5 @@
-"""The parts of a state that msgspec does not know by itself, as plain data and back: for snapshots and for chapters."""
+"""The parts of a state that msgspec does not know by itself, as plain data and back: for snapshots
+and for chapters."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -38,7 +39,8 @@ def from_plain(kind: type, plain: Any) -> Any:
 
 
 def _plain_transcript(transcript: Transcript) -> tuple[Any, ...]:
-    """Its replies and messages. Of the turns before, if they are not here, only how many messages they have."""
+    """Its replies and messages. Of the turns before, if they are not here, only how many messages
+    they have."""
     if not transcript.absent:
         return transcript.replies, list(transcript)
     own = list(transcript.between(transcript.absent, len(transcript)))

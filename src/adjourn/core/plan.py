@@ -1,6 +1,8 @@
-"""What should be running now, and which moves are due: one pure function for first run, resume and recovery alike.
+"""What should be running now, and which moves are due: one pure function for first run, resume and
+recovery alike.
 
-It never asks what is running: a call intended at this epoch is, one intended at an older epoch is in doubt.
+It never asks what is running: a call intended at this epoch is, one intended at an older epoch is
+in doubt.
 """
 
 from collections.abc import Set
@@ -16,7 +18,15 @@ from adjourn.core.doubt import AGAIN
 from adjourn.core.failure_likeness import UNAUTHORISED
 from adjourn.core.flow_events import arrived
 from adjourn.core.halt import halted, scopes
-from adjourn.core.ids import compensation_id, is_undo, parse_fork, path_of, undo_id, undo_target, verify_step
+from adjourn.core.ids import (
+    compensation_id,
+    is_undo,
+    parse_fork,
+    path_of,
+    undo_id,
+    undo_target,
+    verify_step,
+)
 from adjourn.core.quarantine import MAX_DEATHS, is_asked, is_poisoned, question
 from adjourn.core.records import (
     NEVER,
@@ -36,15 +46,17 @@ from adjourn.core.status import ENDED, Status
 from adjourn.core.trust import is_vouched
 
 UNDO_ATTEMPTS = 3
-LEFT = "it was still at work when the run was cancelled: look whether it happened, and undo it by hand"
+LEFT = (
+    "it was still at work when the run was cancelled: look whether it happened, and undo it by hand"
+)
 """Why a call is residue whose body did not end."""
 HOLD = 10.0
 """Seconds a worker keeps a run that only waits to try something again."""
 
 
 class Step(msgspec.Struct, frozen=True):
-    """Something the driver runs: a model call, one for a summary, a call's body, an undo, a question to the world about a
-    call in doubt."""
+    """Something the driver runs: a model call, one for a summary, a call's body, an undo, a
+    question to the world about a call in doubt."""
 
     id: str
     kind: Literal["model", "summary", "call", "undo", "verify"]
@@ -73,7 +85,8 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class Go(msgspec.Struct, frozen=True):
-    """The call may run, as this intent says. `key_ttl`: how long its target remembers an idempotency key."""
+    """The call may run, as this intent says. `key_ttl`: how long its target remembers an
+    idempotency key."""
 
     intended: Intended
     gated: bool = False
@@ -84,8 +97,8 @@ Judged = Refuse | Ask | Go
 
 
 class Plan(msgspec.Struct):
-    """What `plan` found. `rest` is what to record when nothing runs and nothing starts; `abort` names what must not
-    go on: a kind (`"model"`, `"read"`) or a single step."""
+    """What `plan` found. `rest` is what to record when nothing runs and nothing starts; `abort`
+    names what must not go on: a kind (`"model"`, `"read"`) or a single step."""
 
     facts: list[Fact] = []
     moves: list[Move] = []
@@ -120,7 +133,8 @@ class Plan(msgspec.Struct):
 
 
 class Planner(Protocol):
-    """The small pure questions an agent or a flow answers. None may have side effects; each may be asked again."""
+    """The small pure questions an agent or a flow answers. None may have side effects; each may be
+    asked again."""
 
     @property
     def name(self) -> str:
@@ -136,15 +150,21 @@ class Planner(Protocol):
         ...
 
 
-def plan(state: State, program: Planner, now: float, halts: Set[str], max_deaths: int = MAX_DEATHS) -> Plan:
-    """The first that applies decides; all it yields goes into one commit. `max_deaths`: see `quarantine`."""
+def plan(
+    state: State, program: Planner, now: float, halts: Set[str], max_deaths: int = MAX_DEATHS
+) -> Plan:
+    """The first that applies decides; all it yields goes into one commit. `max_deaths`: see
+    `quarantine`."""
     made = Plan()
     if state.status in ENDED:
         return made
     if state.status == Status.CANCELLING:
         _cancelling(made, state, program, now)
     elif state.status == Status.PAUSING:
-        made.abort = frozenset({"model"}) if state.pause and state.pause.now else frozenset()
+        if state.pause and state.pause.now:
+            made.abort = frozenset({"model"})
+        else:
+            made.abort = frozenset()
         made.rest = Parked()
     elif state.gave_up:
         made.moves.append(CancelAsked(by=state.gave_up, reason="a person gave up on it"))
@@ -160,7 +180,8 @@ def plan(state: State, program: Planner, now: float, halts: Set[str], max_deaths
 
 
 def resting(plan: Plan) -> Parked | None:
-    """The park that follows once people have been asked, if that is all there is to do: it goes into the same commit."""
+    """The park that follows once people have been asked, if that is all there is to do: it goes
+    into the same commit."""
     if not isinstance(plan.rest, Parked):
         return None
     wakes = [plan.rest.wake_at]
@@ -172,7 +193,8 @@ def resting(plan: Plan) -> Parked | None:
 
 
 def wind_up(plan: Plan, state: State, end: RunCompleted) -> None:
-    """End the run as soon as nothing is in flight: cut model calls, start no more, wait for calls and for what is in doubt."""
+    """End the run as soon as nothing is in flight: cut model calls, start no more, wait for calls
+    and for what is in doubt."""
     plan.start = [step for step in plan.start if not step.asks_model]
     plan.abort |= {"model"}
     for record in state.open_records():
@@ -226,14 +248,27 @@ def _faulted(plan: Plan, state: State, program: Planner, call: Call, now: float)
         return
     judged = program.judge(state, call, now)
     if not fault.transient or isinstance(judged, Refuse):
-        effect = judged.intended.effect if isinstance(judged, Go) else call.effect
+        if isinstance(judged, Go):
+            effect = judged.intended.effect
+        else:
+            effect = call.effect
         payload: dict[str, Any] = {
-            "error": fault.error, "kind": fault.kind, "step": call.id, "tool": call.tool, "effect": effect,
-        }  # fmt: skip
+            "error": fault.error,
+            "kind": fault.kind,
+            "step": call.id,
+            "tool": call.tool,
+            "effect": effect,
+        }
         if answers_of(call):
             payload["answered"] = True
         plan.moves.append(
-            Asked(i=state.next_interrupt(call.id), kind="error", call=call.id, step=call.id, payload=payload)
+            Asked(
+                i=state.next_interrupt(call.id),
+                kind="error",
+                call=call.id,
+                step=call.id,
+                payload=payload,
+            )
         )
     elif fault.retry_at > now:
         plan.retry_at(fault.retry_at, now)
@@ -242,11 +277,14 @@ def _faulted(plan: Plan, state: State, program: Planner, call: Call, now: float)
 
 
 def _perhaps_begun(call: Call, judged: Judged) -> Doubted | None:
-    """What a call is that has no intent here, and may have begun in a time that was lost with its store. None: it does no
-    harm to begin it now, or it may not begin at all."""
+    """What a call is that has no intent here, and may have begun in a time that was lost with its
+    store. None: it does no harm to begin it now, or it may not begin at all."""
     if isinstance(judged, Refuse) or (isinstance(judged, Go) and judged.intended.agent):
         return None
-    what = judged.intended if isinstance(judged, Go) else judged.asked
+    if isinstance(judged, Go):
+        what = judged.intended
+    else:
+        what = judged.asked
     if what.effect in ("", "read"):
         return None
     return Doubted(call=call.id, why=call.doubt, effect=what.effect, undo=what.undo)
@@ -254,22 +292,34 @@ def _perhaps_begun(call: Call, judged: Judged) -> Doubted | None:
 
 def _doubt(plan: Plan, state: State, call: Call, judged: Judged, now: float) -> None:
     """By effect: again, again with the same key, ask the world, ask a person."""
-    go = judged if isinstance(judged, Go) else None
+    if isinstance(judged, Go):
+        go = judged
+    else:
+        go = None
     forgotten = go is not None and go.key_ttl > 0 and now - call.at > go.key_ttl
-    if go and (call.effect == "read" or (call.effect == "idempotent" and not forgotten and call.doubts < AGAIN)):
+    if go and (
+        call.effect == "read"
+        or (call.effect == "idempotent" and not forgotten and call.doubts < AGAIN)
+    ):
         _go(plan, call, go)
     elif call.effect == "verifiable" and not call.verified and call.settles > now:
         plan.hold_until(call.settles)
     elif call.effect == "verifiable" and not call.verified:
-        plan.start.append(Step(verify_step(call.id), "verify", call.path, call, state.agents_under(call.path)))
+        plan.start.append(
+            Step(verify_step(call.id), "verify", call.path, call, state.agents_under(call.path))
+        )
     else:
         plan.moves.append(in_doubt(state, call, undoing=False, judged=judged))
 
 
 def in_doubt(state: State, call: Call, *, undoing: bool, judged: Judged | None = None) -> Asked:
-    """The question to a person about a call that may or may not have happened. It is for whoever may let the call run."""
+    """The question to a person about a call that may or may not have happened. It is for whoever
+    may let the call run."""
     old = state.grants.get(call.grant)
-    gate = gate_of(old.asked) if old else ()
+    if old:
+        gate = gate_of(old.asked)
+    else:
+        gate = ()
     rules, valid_for, definition = (
         (old.asked.rules, old.asked.valid_for, old.asked.definition) if old else ((), NEVER, "")
     )
@@ -279,23 +329,46 @@ def in_doubt(state: State, call: Call, *, undoing: bool, judged: Judged | None =
         gate, rules, valid_for = new.gate, new.rules, new.valid_for
         definition, args = new.definition, new.args
     asked = Asked(
-        gate=gate, rules=rules, valid_for=valid_for, definition=definition,
+        gate=gate,
+        rules=rules,
+        valid_for=valid_for,
+        definition=definition,
         action=action_digest(state.run, call.id, call.tool, definition, args),
-        requesters=tuple(sorted(state.requesters)), approvers=people(gate), groups=groups_of(gate),
-        i=state.next_interrupt(call.id), kind="in_doubt", call=call.id, tool=call.tool, args=args,
-        effect=call.effect, undo=call.undo, undoing=undoing, reason=call.doubt, under=state.agents_under(call.path),
+        requesters=tuple(sorted(state.requesters)),
+        approvers=people(gate),
+        groups=groups_of(gate),
+        i=state.next_interrupt(call.id),
+        kind="in_doubt",
+        call=call.id,
+        tool=call.tool,
+        args=args,
+        effect=call.effect,
+        undo=call.undo,
+        undoing=undoing,
+        reason=call.doubt,
+        under=state.agents_under(call.path),
         payload={"question": f"Did {call.tool} happen?", "call": call.id, "attempt": call.attempt},
         schema=state.flow.needs(call.id) if state.flow is not None and not undoing else None,
-    )  # fmt: skip
+    )
     return msgspec.structs.replace(asked, digest=shown_digest(state.run, asked))
 
 
 def unauthorised(state: State, call: str, tool: str, why: str) -> Asked:
-    """The question to a person about a call that the store did not let begin: no decisions stand behind it."""
+    """The question to a person about a call that the store did not let begin: no decisions stand
+    behind it."""
     return Asked(
-        i=state.next_interrupt(call), kind="error", call=call, step=call, tool=tool,
-        payload={"error": f"{tool} may not begin: {why}", "step": call, "tool": tool, "kind": UNAUTHORISED},
-    )  # fmt: skip
+        i=state.next_interrupt(call),
+        kind="error",
+        call=call,
+        step=call,
+        tool=tool,
+        payload={
+            "error": f"{tool} may not begin: {why}",
+            "step": call,
+            "tool": tool,
+            "kind": UNAUTHORISED,
+        },
+    )
 
 
 def _cancelling(plan: Plan, state: State, program: Planner, now: float) -> None:
@@ -313,14 +386,23 @@ def _cancelling(plan: Plan, state: State, program: Planner, now: float) -> None:
     if plan.moves or plan.start or waiting:
         return
     for call in latest_first(state):
-        if call.undo and not call.undone and not call.inherited and not call.left and call.id not in alone:
+        if (
+            call.undo
+            and not call.undone
+            and not call.inherited
+            and not call.left
+            and call.id not in alone
+        ):
             _intend_undo(plan, state, undo_id(call.id), call.tool, 1)
             return
-    plan.moves.append(RunCancelled(undone=tuple(undone(state)), residue=tuple(residue(state, alone))))
+    plan.moves.append(
+        RunCancelled(undone=tuple(undone(state)), residue=tuple(residue(state, alone)))
+    )
 
 
 def distrusted(state: State, program: Planner, now: float) -> frozenset[str]:
-    """Calls that are said to have begun, need an agreement, and have none that this worker believes: they are left alone."""
+    """Calls that are said to have begun, need an agreement, and have none that this worker
+    believes: they are left alone."""
     if state.trust is None:
         return frozenset()
     found: set[str] = set()
@@ -334,7 +416,10 @@ def _is_trusted(state: State, program: Planner, call: Call, now: float) -> bool:
     judged = program.judge(state, call, now)
     if isinstance(judged, Go):
         return not judged.gated or is_vouched(state, call, judged.intended.gate)
-    gate = judged.asked.gate if isinstance(judged, Ask) else ()
+    if isinstance(judged, Ask):
+        gate = judged.asked.gate
+    else:
+        gate = ()
     if isinstance(judged, Ask) and call.basis is not None and call.basis.asked.escalated:
         gate = judged.asked.escalated_gate or gate
     return is_vouched(state, call, gate)
@@ -359,7 +444,8 @@ _SETTLED = (VerifyAnswer.NOT_HAPPENED, VerifyAnswer.GIVEN_UP)
 
 
 def doubtful(call: Call) -> bool:
-    """Whether nobody knows if it happened, also if a person was asked already and has not answered."""
+    """Whether nobody knows if it happened, also if a person was asked already and has not
+    answered."""
     asked = call.phase == Phase.ASKED and bool(call.doubt) and call.verified not in _SETTLED
     return (call.phase == Phase.DOUBT and call.verified != VerifyAnswer.NOT_HAPPENED) or asked
 
@@ -370,9 +456,11 @@ def undone(state: State) -> list[str]:
 
 
 def residue(state: State, alone: Set[str] = frozenset()) -> list[dict[str, Any]]:
-    """What stays: undo failed or left, in doubt, and every completed call that is not `read` and has no undo.
+    """What stays: undo failed or left, in doubt, and every completed call that is not `read` and
+    has no undo.
 
-    `alone`: calls that nobody this worker trusts has agreed to; whether they happened is for a person to find out.
+    `alone`: calls that nobody this worker trusts has agreed to; whether they happened is for a
+        person to find out.
     """
     left: list[dict[str, Any]] = []
     for call in [*state.effects.values(), *started(state)]:
@@ -383,7 +471,9 @@ def residue(state: State, alone: Set[str] = frozenset()) -> list[dict[str, Any]]
         if call.left:
             why = LEFT
         if call.inherited:
-            why = f"inherited: done by {parse_fork(state.started.forked_from)[0]}, which can undo it"
+            why = (
+                f"inherited: done by {parse_fork(state.started.forked_from)[0]}, which can undo it"
+            )
         if call.id in alone:
             why = "nobody this worker trusts agreed to it: look whether it happened, and undo it by hand"
         left.append({"call": call.id, "tool": call.tool, "arguments": call.args, "why": why})
@@ -413,7 +503,9 @@ def _settle(plan: Plan, state: State, call: Call, now: float) -> bool:
         plan.hold_until(call.settles)
         return True
     if doubtful(call) and call.effect == "verifiable" and not call.verified:
-        plan.start.append(Step(verify_step(call.id), "verify", call.path, call, state.agents_under(call.path)))
+        plan.start.append(
+            Step(verify_step(call.id), "verify", call.path, call, state.agents_under(call.path))
+        )
         return True
     if doubtful(call) and call.effect != "read" and call.undo:
         plan.moves.append(in_doubt(state, call, undoing=True))
@@ -440,22 +532,30 @@ def _settle_undo(plan: Plan, state: State, call: Call, now: float) -> bool:
 def _undo_failed(state: State, call: Call, error: str, attempts: int) -> Asked:
     """The question to a person about an undo that does not work, or that kills its workers."""
     return Asked(
-        i=state.next_interrupt(call.id), kind="undo", call=call.id, step=call.id, tool=call.tool, undoing=True,
+        i=state.next_interrupt(call.id),
+        kind="undo",
+        call=call.id,
+        step=call.id,
+        tool=call.tool,
+        undoing=True,
         payload={"error": error, "undo": call.tool, "attempts": attempts},
         under=state.agents_under(path_of(call.id)),
-    )  # fmt: skip
+    )
 
 
 def _intend_undo(plan: Plan, state: State, id: str, tool: str, attempt: int) -> None:
     target = undo_target(id)
     call = state.effects.get(target) or state.live[target]
     under = state.agents_under(call.path)
-    plan.moves.append(Intended(call=id, tool=tool, attempt=attempt, effect="idempotent", under=under, why="undo"))
+    plan.moves.append(
+        Intended(call=id, tool=tool, attempt=attempt, effect="idempotent", under=under, why="undo")
+    )
     plan.start.append(Step(id, "undo", call.path, call, under, attempt))
 
 
 def _drop_halted(plan: Plan, state: State, program: Planner, halts: Set[str]) -> None:
-    """Take out what a halt names; if that was all there was to do, the run is blocked until it is lifted."""
+    """Take out what a halt names; if that was all there was to do, the run is blocked until it is
+    lifted."""
     if not halts:
         return
     blocked: set[str] = set()

@@ -1,4 +1,5 @@
-"""Policy: rules that give a tool call a verdict. A pure question: same call, same verdict, with its reason."""
+"""Policy: rules that give a tool call a verdict. A pure question: same call, same verdict, with its
+reason."""
 
 import copy
 import fnmatch
@@ -60,11 +61,17 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
 
     def __post_init__(self) -> None:
         if not isinstance(self.pattern, str) or not self.pattern:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"a rule's pattern must be a tool's name or a glob, got {self.pattern!r}")
+            raise InvalidDefinition(
+                f"a rule's pattern must be a tool's name or a glob, got {self.pattern!r}"
+            )
         if not isinstance(self.reason, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"the rule for {self.pattern!r}: reason= must be a string, got {self.reason!r:.80}")
+            raise InvalidDefinition(
+                f"the rule for {self.pattern!r}: reason= must be a string, got {self.reason!r:.80}"
+            )
         if self.name is not None and (not isinstance(self.name, str) or not self.name):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"the rule for {self.pattern!r}: name= must be a string, got {self.name!r:.80}")
+            raise InvalidDefinition(
+                f"the rule for {self.pattern!r}: name= must be a string, got {self.name!r:.80}"
+            )
         msgspec.structs.force_setattr(
             self, "when", _read(self.when, self.pattern)
         )  # a copy: what it says does not change
@@ -72,12 +79,16 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
     @property
     def conditions(self) -> Mapping[str, Condition]:
         """Its conditions by argument; empty if it has none, or a function."""
-        return {} if self.when is None or callable(self.when) else cast("Mapping[str, Condition]", self.when)
+        if self.when is None or callable(self.when):
+            return {}
+        return cast("Mapping[str, Condition]", self.when)
 
     @property
     def function(self) -> Callable[[dict[str, Any]], bool] | None:
         """Its function over all arguments, if that is its condition."""
-        return self.when if callable(self.when) else None
+        if callable(self.when):
+            return self.when
+        return None
 
     @cached_property
     def function_identity(self) -> "FunctionIdentity | None":
@@ -90,15 +101,32 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def identity(self) -> str:
-        """A digest of everything that it says: what an approval covers. Of a function the rule's name, else all that it is."""
+        """A digest of everything that it says: what an approval covers. Of a function the rule's
+        name, else all that it is."""
         when: Any = [[key, test.operator, test.operand] for key, test in self.conditions.items()]
         if self.function_identity is not None:
-            when = "named" if self.name else self.function_identity.digest
+            if self.name:
+                when = "named"
+            else:
+                when = self.function_identity.digest
         said = [
-            self.verdict.name, self.pattern, self.when is None, when, self.reason, self.expires_in, self.on_expiry,
-            sorted(self.escalate_to), self.remind_every, self.approvers, sorted(self.groups), self.each,
-            self.not_requester, self.queue, self.valid_for, self.name,
-        ]  # fmt: skip
+            self.verdict.name,
+            self.pattern,
+            self.when is None,
+            when,
+            self.reason,
+            self.expires_in,
+            self.on_expiry,
+            sorted(self.escalate_to),
+            self.remind_every,
+            self.approvers,
+            sorted(self.groups),
+            self.each,
+            self.not_requester,
+            self.queue,
+            self.valid_for,
+            self.name,
+        ]
         return digest("rule", said)[:24]
 
     @cached_property
@@ -113,7 +141,8 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def escalated_slots(self) -> tuple[ApprovalSlot, ...]:
-        """Who may agree once nobody has in time: the same people, or one of `escalate_to` in their place."""
+        """Who may agree once nobody has in time: the same people, or one of `escalate_to` in their
+        place."""
         found: list[ApprovalSlot] = []
         for slot in self.slots:
             groups = slot.groups and tuple(dict.fromkeys((*slot.groups, *self.escalate_to)))
@@ -144,15 +173,20 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
     def applies(self, tool: str, args: dict[str, Any], schema: Any = True) -> bool:
         """Whether it matches this call; may raise, which means: not executed.
 
-        `schema`: of the tool's arguments. Raises `Absent` if everything that was given fits, and something that could
+        `schema`: of the tool's arguments. Raises `Absent` if everything that was given fits, and
+            something that could
         have been given was not: the tool itself may make something of that.
         """
         if not self.is_about(tool):
             return False
         if self.function is not None:
-            answer = self.function(copy.deepcopy(args))  # what is shown and run is not for a condition to change
+            answer = self.function(
+                copy.deepcopy(args)
+            )  # what is shown and run is not for a condition to change
             if not isinstance(answer, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise TypeError(f"the condition returned {type(answer).__name__}, not True or False")
+                raise TypeError(
+                    f"the condition returned {type(answer).__name__}, not True or False"
+                )
             return answer
         absent: list[str] = []
         for key, test in self.conditions.items():
@@ -173,7 +207,8 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
         if not named and set(self.pattern).isdisjoint("*?["):
             raise InvalidDefinition(
                 f"the rule «{self.text}»: neither this agent nor one below it has a tool {self.pattern!r}. "
-                f"{_near(self.pattern, tools)} (a glob, such as '{self.pattern}*', may be about tools of other agents)"
+                f"{_near(self.pattern, tools)} (a glob, such as '{self.pattern}*', may be "
+                f"about tools of other agents)"
             )
         for key in self.conditions if named else ():
             schemas = [tools[name]() for name in named]
@@ -181,16 +216,23 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
                 known = sorted(set(chain.from_iterable(map(names_of, schemas))))
                 raise InvalidDefinition(
                     f"the rule «{self.text}»: {_all(named)} no argument {key!r}. {_near(key, known)}"
-                    + (" (what is inside of a list is for a function to judge)" if "." in key else "")
+                    + (
+                        " (what is inside of a list is for a function to judge)"
+                        if "." in key
+                        else ""
+                    )
                 )
 
 
 def _all(tools: list[str]) -> str:
-    return f"tool {tools[0]!r} has" if len(tools) == 1 else f"the tools {', '.join(map(repr, tools[:5]))} have"
+    if len(tools) == 1:
+        return f"tool {tools[0]!r} has"
+    return f"the tools {', '.join(map(repr, tools[:5]))} have"
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    """The known names that are nearest, else some of them. Of `money.cents` the last part counts as well."""
+    """The known names that are nearest, else some of them. Of `money.cents` the last part counts as
+    well."""
     names = sorted(known)
     ends = {known_name.rpartition(".")[2]: known_name for known_name in reversed(names)}
     import difflib
@@ -211,7 +253,8 @@ def _read(when: Any, pattern: str) -> When | None:
         return cast("When | None", when)
     if not isinstance(when, Mapping):
         raise InvalidDefinition(
-            f"the rule for {pattern!r}: when= must be {{argument: condition}} or a function over the arguments, got {when!r:.80}"
+            f"the rule for {pattern!r}: when= must be {{argument: condition}} or a function "
+            f"over the arguments, got {when!r:.80}"
         )
     given = cast("Mapping[Any, Any]", when)
     for key in given:
@@ -232,19 +275,25 @@ def _at(args: Any, path: list[str]) -> list[Any]:
     return [args]
 
 
-def allow(pattern: str, *, when: When | None = None, reason: str = "", name: str | None = None) -> Rule:
+def allow(
+    pattern: str, *, when: When | None = None, reason: str = "", name: str | None = None
+) -> Rule:
     """Let matching calls run.
 
-    `pattern`: a tool's name or a glob. `when`: conditions on arguments, or a function over them. `reason`: for people.
+    `pattern`: a tool's name or a glob. `when`: conditions on arguments, or a function over them.
+        `reason`: for people.
     `name`: what the rule is known by if its function cannot be told from another's.
     """
     return Rule(Verdict.ALLOW, pattern, when, reason, name=name)
 
 
-def deny(pattern: str, *, when: When | None = None, reason: str = "", name: str | None = None) -> Rule:
+def deny(
+    pattern: str, *, when: When | None = None, reason: str = "", name: str | None = None
+) -> Rule:
     """Refuse matching calls; the model reads the reason.
 
-    `pattern`: a tool's name or a glob. `when`: conditions on arguments, or a function over them. `reason`: for the model.
+    `pattern`: a tool's name or a glob. `when`: conditions on arguments, or a function over them.
+        `reason`: for the model.
     `name`: what the rule is known by if its function cannot be told from another's.
     """
     return Rule(Verdict.DENY, pattern, when, reason, name=name)
@@ -269,41 +318,70 @@ def ask(
 ) -> Rule:
     """Stop before matching calls until a person decides.
 
-    `pattern`: a tool's name or a glob. `when`: conditions on arguments, or a function over them. `reason`: for the
-    approver. `expires_in`: how long people have; then `on_expiry`. `escalate_to`: groups that may then agree as well.
-    `remind_every`: a reminder that often. `approvers`: how many different people; `groups`: of one of these;
-    `each`: so many of each of them. `not_requester`: nobody who shaped the run. `queue`: the model goes on meanwhile.
-    `valid_for`: how long an approval holds. `name`: what the rule is known by if its function cannot be told from another's.
+    `pattern`: a tool's name or a glob. `when`: conditions on arguments, or a function over them.
+        `reason`: for the
+    approver. `expires_in`: how long people have; then `on_expiry`. `escalate_to`: groups that may
+    then agree as well.
+    `remind_every`: a reminder that often. `approvers`: how many different people; `groups`: of one
+        of these;
+    `each`: so many of each of them. `not_requester`: nobody who shaped the run. `queue`: the model
+        goes on meanwhile.
+    `valid_for`: how long an approval holds. `name`: what the rule is known by if its function
+        cannot be told from another's.
     """
     what = f"ask({pattern!r:.80})"
     if on_expiry not in ("deny", "cancel", "escalate"):
-        raise InvalidDefinition(f"{what}: on_expiry= must be 'deny', 'cancel' or 'escalate', got {on_expiry!r:.80}")
+        raise InvalidDefinition(
+            f"{what}: on_expiry= must be 'deny', 'cancel' or 'escalate', got {on_expiry!r:.80}"
+        )
     if isinstance(approvers, bool) or not isinstance(approvers, int) or approvers < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidDefinition(f"{what}: approvers= must be an integer of at least 1, got {approvers!r:.80}")
+        raise InvalidDefinition(
+            f"{what}: approvers= must be an integer of at least 1, got {approvers!r:.80}"
+        )
     for option, value in (("each", each), ("not_requester", not_requester), ("queue", queue)):
         if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(f"{what}: {option}= is True or False, not {value!r:.80}")
     members = _names(groups, what, "groups")
     told = _names(escalate_to, what, "escalate_to")
     if each and len(members) < 2:
-        raise InvalidDefinition(f"{what}: each=True means one person of each group: name at least two in groups=")
+        raise InvalidDefinition(
+            f"{what}: each=True means one person of each group: name at least two in groups="
+        )
     if told and (on_expiry != "escalate" or expires_in is None):
         raise InvalidDefinition(f"{what}: escalate_to= needs expires_in= and on_expiry='escalate'")
     if on_expiry == "escalate" and expires_in is None:
-        raise InvalidDefinition(f"{what}: on_expiry='escalate' needs expires_in=: without it nothing ever expires")
+        raise InvalidDefinition(
+            f"{what}: on_expiry='escalate' needs expires_in=: without it nothing ever expires"
+        )
     return Rule(
-        Verdict.ASK, pattern, when, reason,
-        expires_in=optional_seconds(expires_in, "expires_in"), on_expiry=on_expiry, escalate_to=told,
-        remind_every=optional_seconds(remind_every, "remind_every"), approvers=approvers, groups=members, each=each,
-        not_requester=not_requester, queue=queue, valid_for=optional_seconds(valid_for, "valid_for"), name=name,
-    )  # fmt: skip
+        Verdict.ASK,
+        pattern,
+        when,
+        reason,
+        expires_in=optional_seconds(expires_in, "expires_in"),
+        on_expiry=on_expiry,
+        escalate_to=told,
+        remind_every=optional_seconds(remind_every, "remind_every"),
+        approvers=approvers,
+        groups=members,
+        each=each,
+        not_requester=not_requester,
+        queue=queue,
+        valid_for=optional_seconds(valid_for, "valid_for"),
+        name=name,
+    )
 
 
 def _names(given: Any, what: str, option: str) -> tuple[str, ...]:
     """Names of groups, each once."""
-    names: list[Any] = [None] if isinstance(given, str) or not isinstance(given, Iterable) else list(cast("Any", given))
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        names: list[Any] = [None]
+    else:
+        names = list(cast("Any", given))
     if not all(isinstance(name, str) and name for name in names):
-        raise InvalidDefinition(f"{what}: {option}= is a list of names, such as ['finance'], not {given!r:.80}")
+        raise InvalidDefinition(
+            f"{what}: {option}= is a list of names, such as ['finance'], not {given!r:.80}"
+        )
     return tuple(dict.fromkeys(names))
 
 
@@ -321,7 +399,11 @@ class Judgement(msgspec.Struct, frozen=True):
     @property
     def expiring(self) -> Rule | None:
         """The rule whose time is over first, if any has one."""
-        return min((rule for rule in self.rules if rule.expires_in), key=lambda rule: rule.expires_in, default=None)
+        return min(
+            (rule for rule in self.rules if rule.expires_in),
+            key=lambda rule: rule.expires_in,
+            default=None,
+        )
 
     def gate(self, escalated: Rule | None = None) -> tuple[ApprovalSlot, ...]:
         """Who must agree, if it asks; with `escalated`, once this rule's time is over."""
@@ -334,15 +416,20 @@ class Judgement(msgspec.Struct, frozen=True):
 class Policy:
     """Rules for tool calls: the strictest match wins (DENY > ASK > ALLOW), whatever the order.
 
-    `rules`: made by `allow`, `ask` and `deny`. `default`: the verdict for what no rule matches. Raises
+    `rules`: made by `allow`, `ask` and `deny`. `default`: the verdict for what no rule matches.
+        Raises
     `InvalidDefinition` if two rules cannot be told apart.
     """
 
-    def __init__(self, rules: Iterable[Rule] = (), default: Literal["allow", "ask", "deny"] = "ask") -> None:
+    def __init__(
+        self, rules: Iterable[Rule] = (), default: Literal["allow", "ask", "deny"] = "ask"
+    ) -> None:
         self.rules = tuple(rules)
         for rule in self.rules:
             if not isinstance(rule, Rule):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InvalidDefinition(f"a policy is made of allow(...), ask(...) and deny(...), not {rule!r:.80}")
+                raise InvalidDefinition(
+                    f"a policy is made of allow(...), ask(...) and deny(...), not {rule!r:.80}"
+                )
         if default not in ("allow", "ask", "deny"):
             raise InvalidDefinition(f"default must be 'allow', 'ask' or 'deny', got {default!r}")
         refuse_twins(self.rules)
@@ -367,9 +454,14 @@ class Policy:
                 if rule.verdict != Verdict.ALLOW:
                     found.append((rule.asking, f"«{rule.text}» depends on {e}, which is not given"))
             except Exception as e:
-                return Judgement(Verdict.DENY, f"the rule «{rule.text}» could not be judged ({type(e).__name__}: {e})")
+                return Judgement(
+                    Verdict.DENY,
+                    f"the rule «{rule.text}» could not be judged ({type(e).__name__}: {e})",
+                )
         if not found:
-            return Judgement(self.default, f"no rule matches; the default is {self.default.name.lower()}")
+            return Judgement(
+                self.default, f"no rule matches; the default is {self.default.name.lower()}"
+            )
         verdict = max(rule.verdict for rule, _ in found)
         winners: list[Rule] = []
         reasons: list[str] = []
@@ -380,7 +472,8 @@ class Policy:
         return Judgement(verdict, "; ".join(filter(None, reasons)), tuple(winners))
 
     def check(self, tools: Schemas) -> None:
-        """Raise `InvalidDefinition` if a rule names a tool, or an argument of one, that does not exist.
+        """Raise `InvalidDefinition` if a rule names a tool, or an argument of one, that does not
+        exist.
 
         Args:
             tools: the tools by name, with the schemas of their arguments.
@@ -405,16 +498,25 @@ class Policy:
 
 
 def refuse_twins(rules: Iterable[Rule]) -> None:
-    """Raise `InvalidDefinition` for two rules with different functions that cannot be told apart."""
+    """Raise `InvalidDefinition` for two rules with different functions that cannot be told
+    apart."""
     known: dict[str, Rule] = {}
     for rule in rules:
         other = known.setdefault(rule.identity, rule)
-        if rule.function_identity is None or other.function is rule.function or other.function_identity is None:
+        if (
+            rule.function_identity is None
+            or other.function is rule.function
+            or other.function_identity is None
+        ):
             continue
         if not rule.function_identity.is_same(other.function_identity):
-            why = f"have the same name={rule.name!r}" if rule.name else "hold something that is not plain data"
+            if rule.name:
+                why = f"have the same name={rule.name!r}"
+            else:
+                why = "hold something that is not plain data"
             raise InvalidDefinition(
-                f"two rules «{rule.text}» cannot be told apart: their functions {why}. An approval under one would "
+                f"two rules «{rule.text}» cannot be told apart: their functions {why}. An "
+                f"approval under one would "
                 "count for the other: give each a name= of its own, or use conditions such as gt(100)"
             )
 

@@ -1,7 +1,8 @@
-"""When a run itself is suspected of killing its workers: a property of the run, never of bad weather.
+"""When a run itself is suspected of killing its workers: a property of the run, never of bad
+weather.
 
-A death counts against a run only if a body of it was executing: one that waited for a model, or was handed back, has nothing to
-do with it. Anything that the run then records clears it.
+A death counts against a run only if a body of it was executing: one that waited for a model, or was
+handed back, has nothing to do with it. Anything that the run then records clears it.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ if TYPE_CHECKING:
 MAX_DEATHS = 3
 """So many deaths in a row in a body of the run, before a person is asked whether to try again."""
 LOST = 100
-"""So many workers in a row that were lost without one fact, whatever they did: then a person is asked as well."""
+"""So many workers in a row that were lost without one fact, whatever they did: then a person is
+asked as well."""
 SILENT = "it was in flight when its worker died or stopped answering"
 GONE = "it was in flight when its worker went away"
 """Why a call is in doubt, by how the run left the worker that had it."""
 
 
 def is_executing(state: State) -> bool:
-    """Whether a body was at work when the journal ended here: one that was intended, or one that needs no intent."""
+    """Whether a body was at work when the journal ended here: one that was intended, or one that
+    needs no intent."""
     for call in state.in_phase(Phase.INTENDED):
         if call.id not in state.threads:
             return True
@@ -33,7 +36,8 @@ def is_executing(state: State) -> bool:
 
 
 def claimed(state: State, *, lost: bool) -> None:
-    """The run was taken; `lost`: from a worker that died or fell silent. Called before its calls are put in doubt."""
+    """The run was taken; `lost`: from a worker that died or fell silent. Called before its calls
+    are put in doubt."""
     if lost:
         state.lost += 1
         state.deaths += is_executing(state)
@@ -45,13 +49,16 @@ def cleared(state: State) -> None:
 
 
 def is_suspect(state: State) -> bool:
-    """Whether the run is to be tried alone: a worker has died in a body of it, and nothing was recorded since."""
+    """Whether the run is to be tried alone: a worker has died in a body of it, and nothing was
+    recorded since."""
     return state.deaths > 0 and is_executing(state)
 
 
 def is_asked(state: State) -> bool:
     """Whether a person has been asked about the deaths and has not answered."""
-    return any(isinstance(record, Asked) and record.step == POISON for record in state.open_records())
+    return any(
+        isinstance(record, Asked) and record.step == POISON for record in state.open_records()
+    )
 
 
 def is_poisoned(state: State, most: int) -> bool:
@@ -61,13 +68,24 @@ def is_poisoned(state: State, most: int) -> bool:
 
 def question(state: State) -> Asked:
     """What a person is asked then. `core.failure_likeness` says which can be answered together."""
-    running = sorted({call.tool for call in state.live.values() if call.doubt or call.id in state.owed})
+    running = sorted(
+        {call.tool for call in state.live.values() if call.doubt or call.id in state.owed}
+    )
     if state.deaths:
-        what = f" while {', '.join(running)} ran" if running else ""
-        workers = "1 worker" if state.deaths == 1 else f"{state.deaths} workers in a row"
+        if running:
+            what = f" while {', '.join(running)} ran"
+        else:
+            what = ""
+        if state.deaths == 1:
+            workers = "1 worker"
+        else:
+            workers = f"{state.deaths} workers in a row"
         text = f"{workers} died{what}; it may be killing them"
     else:
-        text = f"{state.lost} workers in a row were lost before this run recorded anything; it may be killing them"
+        text = (
+            f"{state.lost} workers in a row were lost before this run recorded anything; "
+            f"it may be killing them"
+        )
     payload: dict[str, Any] = {
         "error": text,
         "kind": "poison",

@@ -6,7 +6,8 @@ import msgspec
 
 
 class ApprovalSlot(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """So many different people of one of these groups (none: of anybody) must agree, says the rule."""
+    """So many different people of one of these groups (none: of anybody) must agree, says the
+    rule."""
 
     rule: str
     groups: tuple[str, ...] = ()
@@ -15,7 +16,8 @@ class ApprovalSlot(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
 
 
 class DecisionSeal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A signature of what somebody decided: which key, when, a number used once, and the signature in base64."""
+    """A signature of what somebody decided: which key, when, a number used once, and the signature
+    in base64."""
 
     kid: str
     at: float
@@ -26,9 +28,11 @@ class DecisionSeal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Sent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What a model call was sent, as far as the records before it do not say so.
 
-    `messages`: how they were put together, of stretches `[from, to]` and of messages as they are. The stretches are of what the
-    call before was sent, and of what came to the conversation since. Without it: the whole conversation. `terms`: by `instructions`,
-    `model`, `settings` and `tools`, the names of their `bodies`; without it: those of the call before."""
+    `messages`: how they were put together, of stretches `[from, to]` and of messages as they are.
+        The stretches are of what the
+    call before was sent, and of what came to the conversation since. Without it: the whole
+    conversation. `terms`: by `instructions`, `model`, `settings` and `tools`, the names of their
+    `bodies`; without it: those of the call before."""
 
     messages: list[Any] | None = None
     terms: dict[str, str] = {}
@@ -36,10 +40,11 @@ class Sent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
 
 class Ref(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A place in another run's journal: its first `seq` records, whose chain ends in `head` (in hex).
+    """A place in another run's journal: its first `seq` records, whose chain ends in `head` (in
+    hex).
 
-    The conversation that they come to has so many `messages`, of which so many are `replies`: with these a journal is folded
-    also where nobody wants to read what was said before it."""
+    The conversation that they come to has so many `messages`, of which so many are `replies`: with
+    these a journal is folded also where nobody wants to read what was said before it."""
 
     run: str
     seq: int
@@ -49,7 +54,8 @@ class Ref(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Summary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What stands for the first `covers` messages of a conversation where its model is sent a summary."""
+    """What stands for the first `covers` messages of a conversation where its model is sent a
+    summary."""
 
     covers: int
     text: str

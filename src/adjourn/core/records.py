@@ -1,8 +1,9 @@
 """The lines of a journal.
 
-*People's* records arrive through `Store.deliver`. A worker's are *facts* (they happened: they always land if the
-epoch is right) or *moves* (conclusions drawn from a state: they land only if nothing is unseen and nothing they name
-is halted). Call and interrupt ids are local to their run and derived from it, so a crash derives the same ones again.
+*People's* records arrive through `Store.deliver`. A worker's are *facts* (they happened: they
+always land if the epoch is right) or *moves* (conclusions drawn from a state: they land only if
+nothing is unseen and nothing they name is halted). Call and interrupt ids are local to their run
+and derived from it, so a crash derives the same ones again.
 """
 
 from collections.abc import Iterable
@@ -15,23 +16,32 @@ from adjourn.core.record_parts import ApprovalSlot, DecisionSeal, Ref, Sent, Sum
 
 
 class Record(
-    msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="t", forbid_unknown_fields=True, gc=False
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    kw_only=True,
+    tag_field="t",
+    forbid_unknown_fields=True,
+    gc=False,
 ):
-    """One line. `at` is the store's time in seconds since 1970. JSON has no circles: the garbage collector need not look for any."""
+    """One line. `at` is the store's time in seconds since 1970. JSON has no circles: the garbage
+    collector need not look for any."""
 
     at: float = 0.0
 
 
 NEVER = 0.0
-"""A time or a duration that is not there. Where it is this very object it is not written: `omit_defaults` knows an object, no value."""
+"""A time or a duration that is not there. Where it is this very object it is not written:
+`omit_defaults` knows an object, no value."""
 
 # People (and timers, webhooks, other runs)
 
 
 @final
 class Started(Record, frozen=True, tag="started"):
-    """The first record of every run. Of a conversation that continues: `after`, the run before it, or its messages themselves as
-    `history`, which then count; `requesters`, who shaped the turns before it; `summary`, what stands for its beginning."""
+    """The first record of every run. Of a conversation that continues: `after`, the run before it,
+    or its messages themselves as `history`, which then count; `requesters`, who shaped the turns
+    before it; `summary`, what stands for its beginning."""
 
     run: str
     kind: str
@@ -52,7 +62,9 @@ class Started(Record, frozen=True, tag="started"):
     @property
     def before(self) -> Ref | None:
         """Where the conversation stands that it continues, unless it has that itself."""
-        return None if self.history else self.after
+        if self.history:
+            return None
+        return self.after
 
 
 @final
@@ -119,8 +131,8 @@ class Emitted(Record, frozen=True, tag="emitted"):
 
 @final
 class Accepted(Record, frozen=True, tag="accepted"):
-    """A person lets the run continue with another definition than it started with: with exactly this one. `changes` says
-    what they were shown."""
+    """A person lets the run continue with another definition than it started with: with exactly
+    this one. `changes` says what they were shown."""
 
     fingerprint: dict[str, Any] = {}
     changes: tuple[str, ...] = ()
@@ -129,7 +141,8 @@ class Accepted(Record, frozen=True, tag="accepted"):
 
 @final
 class Forked(Record, frozen=True, tag="forked"):
-    """Here a fork begins. What stands before it is another run's: its effects are inherited, its authority is over."""
+    """Here a fork begins. What stands before it is another run's: its effects are inherited, its
+    authority is over."""
 
     of: str
     at_seq: int
@@ -145,8 +158,9 @@ class Forked(Record, frozen=True, tag="forked"):
 
 @final
 class Claimed(Record, frozen=True, tag="claimed"):
-    """A worker took the run. Calls that were in flight under an older epoch are in doubt from here on. `lost`: it was taken
-    from a worker that had died or fallen silent, not from one that had given it back."""
+    """A worker took the run. Calls that were in flight under an older epoch are in doubt from here
+    on. `lost`: it was taken from a worker that had died or fallen silent, not from one that had
+    given it back."""
 
     epoch: int
     worker: str = ""
@@ -155,7 +169,8 @@ class Claimed(Record, frozen=True, tag="claimed"):
 
 @final
 class Released(Record, frozen=True, tag="released"):
-    """A worker handed the run back, with nothing in flight, and why. `usage`: of model calls that it cut off for that."""
+    """A worker handed the run back, with nothing in flight, and why. `usage`: of model calls that
+    it cut off for that."""
 
     why: str = ""
     usage: Usage = Usage()
@@ -163,10 +178,12 @@ class Released(Record, frozen=True, tag="released"):
 
 @final
 class Replied(Record, frozen=True, tag="replied"):
-    """A model's whole reply. `upto`: the last record its request contained. `invalid`: why it is not the output. `spoken`: the
-    output is the text of its parts, and stands only there.
-    `drawn`: by the number of a call, its arguments with what its tool drew for those that were left out (an id, a time).
-    `request`: the digest of what it was sent; `sent`: what of that the records before it do not say."""
+    """A model's whole reply. `upto`: the last record its request contained. `invalid`: why it is
+    not the output. `spoken`: the output is the text of its parts, and stands only there.
+    `drawn`: by the number of a call, its arguments with what its tool drew for those that were left
+        out (an id, a time).
+    `request`: the digest of what it was sent; `sent`: what of that the records before it do not
+        say."""
 
     path: str = ""
     upto: int = 0
@@ -187,7 +204,8 @@ class Replied(Record, frozen=True, tag="replied"):
 
 @final
 class Broke(Record, frozen=True, tag="broke"):
-    """A model call that was cut off, with what it had said. `request` and `sent`: as for `Replied`."""
+    """A model call that was cut off, with what it had said. `request` and `sent`: as for
+    `Replied`."""
 
     path: str = ""
     upto: int = 0
@@ -201,8 +219,9 @@ class Broke(Record, frozen=True, tag="broke"):
 
 @final
 class Summarised(Record, frozen=True, tag="summarised"):
-    """A model's summary: from here on it stands for the first `covers` messages of the agent's conversation, in what its
-    model is sent. `covers` 0: the call was cut off. `request` and `sent`: of the call that made it, as for `Replied`."""
+    """A model's summary: from here on it stands for the first `covers` messages of the agent's
+    conversation, in what its model is sent. `covers` 0: the call was cut off. `request` and `sent`:
+    of the call that made it, as for `Replied`."""
 
     path: str = ""
     covers: int = 0
@@ -249,7 +268,8 @@ class Suspended(Record, frozen=True, tag="suspended"):
 
 @final
 class Stepped(Record, frozen=True, tag="stepped"):
-    """`ctx.step` and `ctx.save`: a memo of the call, filled in by its body. `undo` is `ctx.on_cancel`."""
+    """`ctx.step` and `ctx.save`: a memo of the call, filled in by its body. `undo` is
+    `ctx.on_cancel`."""
 
     call: str
     key: str
@@ -276,11 +296,14 @@ class Faulted(Record, frozen=True, tag="faulted"):
 
 @final
 class Doubted(Record, frozen=True, tag="doubted"):
-    """A body that ended, and it is unknown whether its effect happened: a timeout, or it said so itself.
+    """A body that ended, and it is unknown whether its effect happened: a timeout, or it said so
+    itself.
 
-    `settle`: seconds that the world gets before it is asked. `running`: it has not ended, and is waited for. `left`: it
-    has not ended, and a cancel does not wait any longer. `effect`, `undo`: what it is, if this journal has no intent of it: it
-    may have begun after the backup that the store was restored from."""
+    `settle`: seconds that the world gets before it is asked. `running`: it has not ended, and is
+        waited for. `left`: it
+    has not ended, and a cancel does not wait any longer. `effect`, `undo`: what it is, if this
+    journal has no intent of it: it may have begun after the backup that the store was restored
+    from."""
 
     call: str
     why: str = ""
@@ -311,7 +334,8 @@ class Late(Record, frozen=True, tag="late"):
 
 @final
 class Disowned(Record, frozen=True, tag="disowned"):
-    """The record at `seq`, by which `by` decided `i`, does not count: it is not signed by a key that this worker trusts."""
+    """The record at `seq`, by which `by` decided `i`, does not count: it is not signed by a key
+    that this worker trusts."""
 
     seq: int
     i: str = ""
@@ -321,9 +345,10 @@ class Disowned(Record, frozen=True, tag="disowned"):
 
 @final
 class Restored(Record, frozen=True, tag="restored"):
-    """The store was restored from a backup: what the run did after `since`, its last record before this one, is
-    unknown here. Every call that may have begun is in doubt, and the run is paused until a person has looked. No worker of the
-    time that was lost had an epoch as high as this one."""
+    """The store was restored from a backup: what the run did after `since`, its last record before
+    this one, is unknown here. Every call that may have begun is in doubt, and the run is paused
+    until a person has looked. No worker of the time that was lost had an epoch as high as this
+    one."""
 
     epoch: int
     since: float = 0.0
@@ -333,8 +358,9 @@ class Restored(Record, frozen=True, tag="restored"):
 
 @final
 class Erased(Record, frozen=True, tag="erased"):
-    """Behind the end, and the last: everything that was recorded before is gone. It says who wanted that, and why, and of the
-    run itself only what a list needs: `status` is how it had ended. Written by the store."""
+    """Behind the end, and the last: everything that was recorded before is gone. It says who wanted
+    that, and why, and of the run itself only what a list needs: `status` is how it had ended.
+    Written by the store."""
 
     run: str
     kind: str
@@ -349,8 +375,9 @@ class Erased(Record, frozen=True, tag="erased"):
 
 @final
 class Intended(Record, frozen=True, tag="intended"):
-    """This call is about to start. Its existence consumes the approval that allowed it. `digest`: of a tool that needs
-    approval, exactly what will run. Of other tools nothing: the reply has their arguments, the fingerprint what they are."""
+    """This call is about to start. Its existence consumes the approval that allowed it. `digest`:
+    of a tool that needs approval, exactly what will run. Of other tools nothing: the reply has
+    their arguments, the fingerprint what they are."""
 
     call: str
     tool: str
@@ -368,8 +395,8 @@ class Intended(Record, frozen=True, tag="intended"):
 
 @final
 class Asked(Record, frozen=True, tag="asked"):
-    """The program needs a person: policy, limit, error, in doubt, undo. Opens the interrupt `i`. `escalated_gate`: who may
-    agree once it is `escalated`; if empty, the same people as before."""
+    """The program needs a person: policy, limit, error, in doubt, undo. Opens the interrupt `i`.
+    `escalated_gate`: who may agree once it is `escalated`; if empty, the same people as before."""
 
     i: str
     kind: Literal["approval", "limit", "error", "in_doubt", "undo"]
@@ -408,8 +435,8 @@ class Asked(Record, frozen=True, tag="asked"):
 
 @final
 class Closed(Record, frozen=True, tag="closed"):
-    """An interrupt that no person decided: it expired, its event came, or it became void. `heard`: the number of that
-    event among those of the run, if it had come before."""
+    """An interrupt that no person decided: it expired, its event came, or it became void. `heard`:
+    the number of that event among those of the run, if it had come before."""
 
     i: str
     why: Literal["expired", "event", "due", "void", "abandoned"]
@@ -426,7 +453,8 @@ class Reminded(Record, frozen=True, tag="reminded"):
 
 @final
 class Parked(Record, frozen=True, tag="parked"):
-    """Nothing to do until `wake_at`, a person's word, or the lifting of a halt. Gives the lease back."""
+    """Nothing to do until `wake_at`, a person's word, or the lifting of a halt. Gives the lease
+    back."""
 
     wake_at: float = NEVER
     blocked: tuple[str, ...] = ()
@@ -434,10 +462,11 @@ class Parked(Record, frozen=True, tag="parked"):
 
 @final
 class Upgraded(Record, frozen=True, tag="upgraded"):
-    """The run continues with another version of its program, whose `fingerprint` this is, because an upgrader was registered
-    for it. `now`: by the number of an earlier record, what some of its fields are read as from here on; it stays as it was
-    written. `began`: the tool and the arguments of calls that had begun, where those are read differently now: their
-    idempotency keys are still made of them. `changes`: what is different, in words."""
+    """The run continues with another version of its program, whose `fingerprint` this is, because
+    an upgrader was registered for it. `now`: by the number of an earlier record, what some of its
+    fields are read as from here on; it stays as it was written. `began`: the tool and the arguments
+    of calls that had begun, where those are read differently now: their idempotency keys are still
+    made of them. `changes`: what is different, in words."""
 
     fingerprint: dict[str, Any]
     changes: tuple[str, ...] = ()
@@ -447,8 +476,9 @@ class Upgraded(Record, frozen=True, tag="upgraded"):
 
 @final
 class Chapter(Record, frozen=True, tag="chapter"):
-    """A new chapter of the same run begins: readers may begin here. `state`: all that the records before this one mean,
-    in this `format`; of a fork nothing, as it says what the original was. `why`: what for, and `by` whom, `@size` if it had become long."""
+    """A new chapter of the same run begins: readers may begin here. `state`: all that the records
+    before this one mean, in this `format`; of a fork nothing, as it says what the original was.
+    `why`: what for, and `by` whom, `@size` if it had become long."""
 
     state: dict[str, Any] = {}
     format: int = 0
@@ -458,8 +488,8 @@ class Chapter(Record, frozen=True, tag="chapter"):
 
 @final
 class RunCompleted(Record, frozen=True, tag="completed"):
-    """The end. `stopped` is the limit that tripped, `by` the condition of success that did, if one did. `spoken`: the output is
-    what the agent said last, and stands in its reply."""
+    """The end. `stopped` is the limit that tripped, `by` the condition of success that did, if one
+    did. `spoken`: the output is what the agent said last, and stands in its reply."""
 
     output: Any = None
     stopped: str = ""
@@ -477,15 +507,69 @@ class RunCancelled(Record, frozen=True, tag="cancelled"):
 
 Command = Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Accepted | Forked
 Fact = (
-    Claimed | Released | Replied | Broke | Summarised | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified | Late
-    | Disowned | Restored
-)  # fmt: skip
-Move = Intended | Asked | Closed | Reminded | Parked | Upgraded | RunCompleted | RunCancelled | CancelAsked
+    Claimed
+    | Released
+    | Replied
+    | Broke
+    | Summarised
+    | Returned
+    | Suspended
+    | Stepped
+    | Yielded
+    | Faulted
+    | Doubted
+    | Verified
+    | Late
+    | Disowned
+    | Restored
+)
+Move = (
+    Intended
+    | Asked
+    | Closed
+    | Reminded
+    | Parked
+    | Upgraded
+    | RunCompleted
+    | RunCancelled
+    | CancelAsked
+)
 AnyRecord = (
-    Started | Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Accepted | Forked
-    | Claimed | Released | Replied | Broke | Summarised | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified | Late
-    | Disowned | Restored | Erased | Intended | Asked | Closed | Reminded | Parked | Upgraded | Chapter | RunCompleted | RunCancelled
-)  # fmt: skip
+    Started
+    | Decided
+    | PauseAsked
+    | Resumed
+    | CancelAsked
+    | Said
+    | Emitted
+    | Accepted
+    | Forked
+    | Claimed
+    | Released
+    | Replied
+    | Broke
+    | Summarised
+    | Returned
+    | Suspended
+    | Stepped
+    | Yielded
+    | Faulted
+    | Doubted
+    | Verified
+    | Late
+    | Disowned
+    | Restored
+    | Erased
+    | Intended
+    | Asked
+    | Closed
+    | Reminded
+    | Parked
+    | Upgraded
+    | Chapter
+    | RunCompleted
+    | RunCancelled
+)
 
 
 def disowned(records: Iterable[AnyRecord]) -> set[int]:

@@ -39,7 +39,10 @@ def replied(state: State, _seq: int, record: r.Replied) -> None:
     state.faults.pop(model_step(record.path), None)
     for id, part in state.threads[record.path].replied(record):
         state.called.add(part.tool)
-        args = record.drawn.get(call_number(id), part.args) if record.drawn else part.args
+        if record.drawn:
+            args = record.drawn.get(call_number(id), part.args)
+        else:
+            args = part.args
         state._spawn(Call(id, part.tool, args, record.path))
 
 
@@ -65,4 +68,6 @@ def _counted(state: State, record: r.Replied | r.Broke | r.Summarised) -> None:
 
 def input_text(value: Any) -> str:
     """An input as the words of a user."""
-    return value if isinstance(value, str) else encode(value).decode()
+    if isinstance(value, str):
+        return value
+    return encode(value).decode()

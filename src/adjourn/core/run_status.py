@@ -1,4 +1,5 @@
-"""The status that people see of a run. It is decided here, once, for every list, page and message."""
+"""The status that people see of a run. It is decided here, once, for every list, page and
+message."""
 
 from enum import StrEnum
 
@@ -6,7 +7,8 @@ from adjourn.core.status import Status
 
 
 class RunStatus(StrEnum):
-    """The statuses that are stored (see `Status`), and four that follow from them and from what is around the run."""
+    """The statuses that are stored (see `Status`), and four that follow from them and from what is
+    around the run."""
 
     READY = "ready"
     RUNNING = "running"
@@ -23,7 +25,12 @@ class RunStatus(StrEnum):
 
 
 def run_status(
-    status: Status, *, held: bool = False, leased: bool = False, failed: bool = False, stopped: bool = False
+    status: Status,
+    *,
+    held: bool = False,
+    leased: bool = False,
+    failed: bool = False,
+    stopped: bool = False,
 ) -> RunStatus:
     """What people see; the first of these that is true.
 

@@ -1,4 +1,5 @@
-"""JSON Schema: how answers and edits are checked by a process that has no program, only the record."""
+"""JSON Schema: how answers and edits are checked by a process that has no program, only the
+record."""
 
 from typing import Any, cast
 
@@ -23,10 +24,11 @@ STEPS = 300_000
 
 
 def check(schema: Any, value: Any, what: str, steps: int = STEPS) -> None:
-    """Raise `InvalidAnswer`, naming the place, if `value` does not fit, or if that cannot be found out in `steps`.
+    """Raise `InvalidAnswer`, naming the place, if `value` does not fit, or if that cannot be found
+    out in `steps`.
 
-    References to other documents are not followed. `TooMuchWork` is raised as it is if fewer than `STEPS` were given:
-    the caller may then give more, elsewhere.
+    References to other documents are not followed. `TooMuchWork` is raised as it is if fewer than
+    `STEPS` were given: the caller may then give more, elsewhere.
     """
     if schema is None or schema is True:
         return
@@ -42,10 +44,22 @@ def check(schema: Any, value: Any, what: str, steps: int = STEPS) -> None:
             consequence="nothing was recorded",
             advice="make it smaller",
         ) from None
-    except (Unchecked, RecursionError, ArithmeticError, ValueError, TypeError, LookupError, AttributeError) as e:
-        reason = str(e) if isinstance(e, Unchecked | ValueError) else type(e).__name__
+    except (
+        Unchecked,
+        RecursionError,
+        ArithmeticError,
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+    ) as e:
+        if isinstance(e, Unchecked | ValueError):
+            reason = str(e)
+        else:
+            reason = type(e).__name__
         raise InvalidAnswer(
-            f"{what} cannot be checked against its schema ({reason})", consequence="nothing was recorded"
+            f"{what} cannot be checked against its schema ({reason})",
+            consequence="nothing was recorded",
         ) from None
     if problem is not None:
         where = "".join(f"[{name!r:.80}]" for name in reversed(problem.way))[:300]
@@ -58,7 +72,8 @@ def check(schema: Any, value: Any, what: str, steps: int = STEPS) -> None:
 
 
 def check_schema(schema: Any, what: str) -> None:
-    """Raise `InvalidDefinition` if this is not a JSON Schema that can be checked in bounded time."""
+    """Raise `InvalidDefinition` if this is not a JSON Schema that can be checked in bounded
+    time."""
     check_size(schema, what)
     document = SchemaDocument(schema)
     waiting: list[tuple[Any, int]] = [(schema, 0)]
@@ -69,7 +84,9 @@ def check_schema(schema: Any, what: str) -> None:
         if isinstance(part, bool):
             continue
         if not isinstance(part, dict):
-            raise InvalidDefinition(f"{what} is not a valid JSON Schema: {part!r:.80} is not an object, true or false")
+            raise InvalidDefinition(
+                f"{what} is not a valid JSON Schema: {part!r:.80} is not an object, true or false"
+            )
         _check_part(cast("dict[str, Any]", part), document, what)
         for inner in subschemas(cast("dict[str, Any]", part)):
             waiting.append((inner, depth + 1))
@@ -78,7 +95,9 @@ def check_schema(schema: Any, what: str) -> None:
 def check_size(schema: Any, what: str) -> None:
     """Raise `InvalidDefinition` for a schema that is too large to be checked."""
     if (size := len(encode(schema))) > MAX_BYTES:
-        raise InvalidDefinition(f"{what} has {size:,} bytes as JSON, and at most {MAX_BYTES:,} are allowed")
+        raise InvalidDefinition(
+            f"{what} has {size:,} bytes as JSON, and at most {MAX_BYTES:,} are allowed"
+        )
 
 
 def _check_part(schema: dict[str, Any], document: SchemaDocument, what: str) -> None:
@@ -90,15 +109,23 @@ def _check_part(schema: dict[str, Any], document: SchemaDocument, what: str) -> 
             raise InvalidDefinition(f"{what}: $dynamicRef is not supported", advice="use $ref")
         makes_sense, wanted = SAYS.get(name, (None, ""))
         if makes_sense is not None and not makes_sense(said):
-            raise InvalidDefinition(f"{what} is not a valid JSON Schema: {name!r} is {wanted}, not {said!r:.80}")
-    patterns = [schema["pattern"]] if "pattern" in schema else []
+            raise InvalidDefinition(
+                f"{what} is not a valid JSON Schema: {name!r} is {wanted}, not {said!r:.80}"
+            )
+    if "pattern" in schema:
+        patterns = [schema["pattern"]]
+    else:
+        patterns = []
     for pattern in (*patterns, *schema.get("patternProperties", ())):
         try:
             anywhere(pattern)
         except InvalidPattern as e:
             raise InvalidDefinition(
                 f"{what}: the pattern {pattern!r:.80} cannot be matched in linear time ({e})",
-                advice="write one without look-around and backreferences, or leave it out and check in the tool",
+                advice=(
+                    "write one without look-around and backreferences, or leave it out "
+                    "and check in the tool"
+                ),
             ) from None
     try:
         if "$ref" in schema:
@@ -108,7 +135,8 @@ def _check_part(schema: dict[str, Any], document: SchemaDocument, what: str) -> 
 
 
 def check_defaults(schema: dict[str, Any], what: str) -> None:
-    """Raise `InvalidDefinition` for a default that does not end, or does not fit its own schema: it is filled in first."""
+    """Raise `InvalidDefinition` for a default that does not end, or does not fit its own schema: it
+    is filled in first."""
     document = SchemaDocument(schema)
     waiting: list[Any] = [schema]
     try:
@@ -131,7 +159,9 @@ def _check_default(schema: dict[str, Any], document: SchemaDocument, what: str) 
     try:
         problem = Evaluator(document.root, STEPS).problem(schema, filled(schema, default, document))
     except (Unchecked, EndlessDefaults) as e:
-        raise InvalidDefinition(f"{what}: the default {default!r:.80} cannot be checked: {e}") from None
+        raise InvalidDefinition(
+            f"{what}: the default {default!r:.80} cannot be checked: {e}"
+        ) from None
     if problem is not None:
         raise InvalidDefinition(
             f"{what}: the default {default!r:.80} does not fit its own schema: {problem.text[:200]}"

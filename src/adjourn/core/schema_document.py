@@ -1,6 +1,8 @@
-"""A JSON Schema as a document: what it refers to, which arguments it knows, which defaults it gives.
+"""A JSON Schema as a document: what it refers to, which arguments it knows, which defaults it
+gives.
 
-References lead inside of the document only. Everything here is bounded, because a schema may come from a record.
+References lead inside of the document only. Everything here is bounded, because a schema may come
+from a record.
 """
 
 import copy
@@ -18,9 +20,17 @@ MAX_PARTS = 50_000
 MAX_DEPTH = 60
 
 _SINGLE = (
-    "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then", "unevaluatedItems",
+    "additionalProperties",
+    "contains",
+    "else",
+    "if",
+    "items",
+    "not",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
     "unevaluatedProperties",
-)  # fmt: skip
+)
 _LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
 _TABLES = ("$defs", "definitions", "dependentSchemas", "patternProperties", "properties")
 _SHAPES = (
@@ -34,7 +44,8 @@ _SHAPES = (
     "enum",
     "const",
 )
-"""Keywords that say which properties an object has. A schema with none of them says nothing, so anything goes."""
+"""Keywords that say which properties an object has. A schema with none of them says nothing, so
+anything goes."""
 _ENCODED = r"%([0-9A-Fa-f]{2})"
 
 
@@ -81,15 +92,19 @@ class SchemaDocument:
         if self._named is None:
             self._named = dict(_names(self.root))
         if not isinstance(reference, str) or reference not in self._named:
-            raise UnknownReference(f"{reference!r:.80} is not in the schema; other documents are not followed")
+            raise UnknownReference(
+                f"{reference!r:.80} is not in the schema; other documents are not followed"
+            )
         return self._named[reference]
 
     def same_value(self, schema: Any) -> list[Schema]:
-        """This schema and those that hold for the same value whatever it is: behind `$ref` and `allOf`."""
+        """This schema and those that hold for the same value whatever it is: behind `$ref` and
+        `allOf`."""
         return [part for part, _ in self._reach(schema, ("allOf",))]
 
     def related(self, schema: Any) -> list[tuple[Schema, bool]]:
-        """This schema and those that may hold for the same value; False for one that only adds to another."""
+        """This schema and those that may hold for the same value; False for one that only adds to
+        another."""
         return self._reach(schema, ("allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas"))
 
     def _reach(self, schema: Any, keys: tuple[str, ...]) -> list[tuple[Schema, bool]]:
@@ -118,10 +133,18 @@ class SchemaDocument:
     def _pointed_at(self, pointer: str) -> Any:
         found: Any = self.root
         for step in pointer.removeprefix("#/").split("/"):
-            name = re.sub(_ENCODED, lambda code: chr(int(code[1], 16)), step).replace("~1", "/").replace("~0", "~")
+            name = (
+                re.sub(_ENCODED, lambda code: chr(int(code[1], 16)), step)
+                .replace("~1", "/")
+                .replace("~0", "~")
+            )
             if isinstance(found, dict) and name in found:
                 found = cast("dict[str, Any]", found)[name]
-            elif isinstance(found, list) and name.isdecimal() and int(name) < len(cast("list[Any]", found)):
+            elif (
+                isinstance(found, list)
+                and name.isdecimal()
+                and int(name) < len(cast("list[Any]", found))
+            ):
                 found = cast("list[Any]", found)[int(name)]
             else:
                 raise UnknownReference(f"{pointer!r:.80} leads to nothing in the schema")
@@ -146,18 +169,24 @@ def _names(root: Any) -> Iterator[tuple[str, Any]]:
 
 def _parts_at(schema: Schema, key: str) -> list[Any]:
     if key in ("then", "else"):
-        return [schema[key]] if key in schema else []
+        if key in schema:
+            return [schema[key]]
+        return []
     if key == "dependentSchemas":
         return list(_table(schema.get(key)).values())
     return _list(schema.get(key))
 
 
 def _list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
+    if isinstance(value, list):
+        return cast("list[Any]", value)
+    return []
 
 
 def _table(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value)
+    return {}
 
 
 def _admits(schema: Schema, kind: str) -> bool:
@@ -170,9 +199,11 @@ def _admits(schema: Schema, kind: str) -> bool:
 
 
 def possible(schema: Any, path: str) -> bool:
-    """Whether a value of this schema may have something at this dotted path, as far as the schema says so.
+    """Whether a value of this schema may have something at this dotted path, as far as the schema
+    says so.
 
-    A property that is not declared is possible only where `additionalProperties` is given, or no property is declared.
+    A property that is not declared is possible only where `additionalProperties` is given, or no
+    property is declared.
     """
     document, schemas = SchemaDocument(schema), [schema]
     for name in path.split("."):
@@ -193,9 +224,13 @@ def _is_open(schema: Schema) -> bool:
 
 
 def declared(schema: Schema, name: str) -> list[Any]:
-    """What this schema itself says of the property `name`; nothing if it says that there is none."""
+    """What this schema itself says of the property `name`; nothing if it says that there is
+    none."""
     properties = _table(schema.get("properties"))
-    found = [properties[name]] if name in properties else []
+    if name in properties:
+        found = [properties[name]]
+    else:
+        found = []
     for pattern, part in _table(schema.get("patternProperties")).items():
         if _fits(pattern, name):
             found.append(part)
@@ -230,7 +265,8 @@ def names_of(schema: Any) -> list[str]:
 
 
 def filled(schema: Any, value: Any, document: SchemaDocument | None = None) -> Any:
-    """`value` with the defaults that its schema gives, at every depth that needs no choice between schemas.
+    """`value` with the defaults that its schema gives, at every depth that needs no choice between
+    schemas.
 
     `document`: what the schema is part of, if it is not a whole one. Raises `EndlessDefaults`.
     """
@@ -258,7 +294,9 @@ class _Filler:
     def fill(self, schema: Any, value: Any, depth: int) -> Any:
         self._left -= 1
         if self._left < 0 or depth > MAX_DEPTH:
-            raise EndlessDefaults("the defaults of the schema do not end, or the value is too large for them")
+            raise EndlessDefaults(
+                "the defaults of the schema do not end, or the value is too large for them"
+            )
         if not isinstance(schema, dict):
             return value
         if isinstance(value, dict):
@@ -271,7 +309,10 @@ class _Filler:
         out = dict(value)
         for part in parts:
             for name, inner in _table(part.get("properties")).items():
-                defaults = self._defaults(inner) if name not in out else []
+                if name not in out:
+                    defaults = self._defaults(inner)
+                else:
+                    defaults = []
                 if defaults:
                     out[name] = copy.deepcopy(defaults[0])
         return {name: self._field(parts, name, item, depth) for name, item in out.items()}
@@ -287,7 +328,9 @@ class _Filler:
         for part in parts:
             first, rest = _list(part.get("prefixItems")), part.get("items")
             for place, item in enumerate(out):
-                out[place] = self.fill(first[place] if place < len(first) else rest, item, depth + 1)
+                out[place] = self.fill(
+                    first[place] if place < len(first) else rest, item, depth + 1
+                )
         return out
 
     def _defaults(self, schema: Any) -> list[Any]:
@@ -298,7 +341,8 @@ class _Filler:
         return found
 
     def _parts(self, schema: Any, kind: str) -> list[Schema]:
-        """What holds for a value of this kind: of `anyOf` and `oneOf` the branch that alone can be one."""
+        """What holds for a value of this kind: of `anyOf` and `oneOf` the branch that alone can be
+        one."""
         parts = self._document.same_value(schema)
         for part in tuple(parts):
             for key in ("anyOf", "oneOf"):
@@ -308,4 +352,6 @@ class _Filler:
         return parts
 
     def _may_be(self, schema: Any, kind: str) -> bool:
-        return schema is not False and all(_admits(part, kind) for part in self._document.same_value(schema))
+        return schema is not False and all(
+            _admits(part, kind) for part in self._document.same_value(schema)
+        )

@@ -1,7 +1,8 @@
 """JSON Schema 2020-12, evaluated in bounded time.
 
-A schema and a value from outside may ask for work without end: alternatives of alternatives, patterns that go back,
-references in circles. Here each step is counted, patterns are matched in linear time, and nothing is written out in full.
+A schema and a value from outside may ask for work without end: alternatives of alternatives,
+patterns that go back, references in circles. Here each step is counted, patterns are matched in
+linear time, and nothing is written out in full.
 """
 
 import reprlib
@@ -21,7 +22,8 @@ UNITS_A_STEP = 100
 
 
 class SchemaProblem(NamedTuple):
-    """Why a value does not fit: the keyword, what it says, the value, and the way to it from inside to outside."""
+    """Why a value does not fit: the keyword, what it says, the value, and the way to it from inside
+    to outside."""
 
     keyword: str
     said: Any
@@ -119,27 +121,45 @@ class Evaluator:
 
 
 def _type(_: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
-    kinds: list[Any] = said if is_array(said) else [said]
-    return None if any(TYPES[kind](value) for kind in kinds) else SchemaProblem("type", said, value, [])
+    if is_array(said):
+        kinds: list[Any] = said
+    else:
+        kinds = [said]
+    if any(TYPES[kind](value) for kind in kinds):
+        return None
+    return SchemaProblem("type", said, value, [])
 
 
 def _enum(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     run.spend_on(said)
-    return None if any(is_equal(one, value) for one in said) else SchemaProblem("enum", said, value, [])
+    if any(is_equal(one, value) for one in said):
+        return None
+    return SchemaProblem("enum", said, value, [])
 
 
-def _const(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+def _const(
+    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
+) -> SchemaProblem | None:
     run.spend_on(said)
-    return None if is_equal(said, value) else SchemaProblem("const", said, value, [])
+    if is_equal(said, value):
+        return None
+    return SchemaProblem("const", said, value, [])
 
 
 def _bound(
-    keyword: str, counts: Callable[[Any], bool], measure: Callable[[Any], Any], ok: Callable[[Any, Any], bool]
+    keyword: str,
+    counts: Callable[[Any], bool],
+    measure: Callable[[Any], Any],
+    ok: Callable[[Any, Any], bool],
 ) -> Any:
     """A check that compares a number, a length or a count."""
 
-    def check(_: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
-        return SchemaProblem(keyword, said, value, []) if counts(value) and not ok(measure(value), said) else None
+    def check(
+        _: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
+    ) -> SchemaProblem | None:
+        if counts(value) and not ok(measure(value), said):
+            return SchemaProblem(keyword, said, value, [])
+        return None
 
     return check
 
@@ -173,19 +193,29 @@ def _is_multiple(value: Any, said: Any) -> bool:
 def _exact(number: Any) -> Any:
     from fractions import Fraction
 
-    return Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
+    if isinstance(number, float):
+        return Fraction(repr(number))
+    return Fraction(number)
 
 
-def _pattern(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
-    return SchemaProblem("pattern", said, value, []) if is_text(value) and not run.is_match(said, value) else None
+def _pattern(
+    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
+) -> SchemaProblem | None:
+    if is_text(value) and not run.is_match(said, value):
+        return SchemaProblem("pattern", said, value, [])
+    return None
 
 
-def _unique(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+def _unique(
+    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
+) -> SchemaProblem | None:
     if not said or not is_array(value):
         return None
     run.spend_on(value)
     different = set(map(canonical, map(_normal, value)))
-    return None if len(different) == len(value) else SchemaProblem("uniqueItems", said, value, [])
+    if len(different) == len(value):
+        return None
+    return SchemaProblem("uniqueItems", said, value, [])
 
 
 def _normal(value: Any) -> Any:
@@ -194,10 +224,14 @@ def _normal(value: Any) -> Any:
         return int(value)
     if is_object(value):
         return {name: _normal(item) for name, item in value.items()}
-    return list(map(_normal, value)) if is_array(value) else value
+    if is_array(value):
+        return list(map(_normal, value))
+    return value
 
 
-def _required(_: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+def _required(
+    _: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
+) -> SchemaProblem | None:
     if is_object(value):
         for name in said:
             if name not in value:
@@ -205,7 +239,9 @@ def _required(_: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) ->
     return None
 
 
-def _dependent_required(_: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+def _dependent_required(
+    _: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
+) -> SchemaProblem | None:
     if is_object(value):
         for name, others in said.items():
             for other in others if name in value else ():
@@ -214,14 +250,18 @@ def _dependent_required(_: Evaluator, said: Any, value: Any, schema: Mapping[str
     return None
 
 
-def _properties(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+def _properties(
+    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
+) -> SchemaProblem | None:
     for name, part in said.items() if is_object(value) else ():
         if name in value and (problem := run.problem(part, value[name])):
             return problem.inside(name)
     return None
 
 
-def _pattern_properties(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+def _pattern_properties(
+    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
+) -> SchemaProblem | None:
     for pattern, part in said.items() if is_object(value) else ():
         for name in value:
             if run.is_match(pattern, name) and (problem := run.problem(part, value[name])):
@@ -229,7 +269,9 @@ def _pattern_properties(run: Evaluator, said: Any, value: Any, schema: Mapping[s
     return None
 
 
-def _additional(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+def _additional(
+    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
+) -> SchemaProblem | None:
     for name in _extras(run, value, schema) if is_object(value) else ():
         if said is False:
             return SchemaProblem("additionalProperties", name, value, [])
@@ -251,28 +293,36 @@ def _is_named(run: Evaluator, schema: Mapping[str, Any], name: str) -> bool:
     return any(run.is_match(pattern, name) for pattern in schema.get("patternProperties", {}))
 
 
-def _property_names(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+def _property_names(
+    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
+) -> SchemaProblem | None:
     for name in value if is_object(value) else ():
         if problem := run.problem(said, name):
             return problem
     return None
 
 
-def _dependent_schemas(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+def _dependent_schemas(
+    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
+) -> SchemaProblem | None:
     for name, part in said.items() if is_object(value) else ():
         if name in value and (problem := run.problem(part, value)):
             return problem
     return None
 
 
-def _prefix_items(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+def _prefix_items(
+    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
+) -> SchemaProblem | None:
     for place, (part, item) in enumerate(zip(said, value, strict=False)) if is_array(value) else ():
         if problem := run.problem(part, item):
             return problem.inside(place)
     return None
 
 
-def _items(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+def _items(
+    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
+) -> SchemaProblem | None:
     first = len(schema.get("prefixItems", ()))
     for place in range(first, len(value)) if is_array(value) else ():
         run.spend(1)
@@ -281,26 +331,38 @@ def _items(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> 
     return None
 
 
-def _contains(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+def _contains(
+    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
+) -> SchemaProblem | None:
     if not is_array(value):
         return None
     least, most = schema.get("minContains", 1), schema.get("maxContains", len(value))
     found = sum(run.fits(said, item) for item in value)
-    return None if least <= found <= most else SchemaProblem("contains", said, value, [])
+    if least <= found <= most:
+        return None
+    return SchemaProblem("contains", said, value, [])
 
 
-def _all_of(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+def _all_of(
+    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
+) -> SchemaProblem | None:
     for part in said:
         if problem := run.problem(part, value):
             return problem
     return None
 
 
-def _any_of(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
-    return None if any(run.fits(part, value) for part in said) else SchemaProblem("anyOf", said, value, [])
+def _any_of(
+    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
+) -> SchemaProblem | None:
+    if any(run.fits(part, value) for part in said):
+        return None
+    return SchemaProblem("anyOf", said, value, [])
 
 
-def _one_of(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+def _one_of(
+    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
+) -> SchemaProblem | None:
     fitting = sum(run.fits(part, value) for part in said)
     if fitting == 1:
         return None
@@ -308,7 +370,9 @@ def _one_of(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) ->
 
 
 def _not(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
-    return SchemaProblem("not", said, value, []) if run.fits(said, value) else None
+    if run.fits(said, value):
+        return SchemaProblem("not", said, value, [])
+    return None
 
 
 def _if(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
@@ -319,7 +383,9 @@ def _ref(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Sc
     return run.problem(run.resolve(said), value)
 
 
-def _unevaluated_properties(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+def _unevaluated_properties(
+    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
+) -> SchemaProblem | None:
     if not is_object(value):
         return None
     others = dict(schema)
@@ -327,11 +393,15 @@ def _unevaluated_properties(run: Evaluator, said: Any, value: Any, schema: Mappi
     known = _evaluated(run, value, others, _own_names)
     for name in value:
         if name not in known and (problem := run.problem(said, value[name])):
-            return SchemaProblem("unevaluatedProperties", name, value, []) if said is False else problem.inside(name)
+            if said is False:
+                return SchemaProblem("unevaluatedProperties", name, value, [])
+            return problem.inside(name)
     return None
 
 
-def _unevaluated_items(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+def _unevaluated_items(
+    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
+) -> SchemaProblem | None:
     if not is_array(value):
         return None
     others = dict(schema)
@@ -339,12 +409,17 @@ def _unevaluated_items(run: Evaluator, said: Any, value: Any, schema: Mapping[st
     known = _evaluated(run, value, others, _own_places)
     for place, item in enumerate(value):
         if place not in known and (problem := run.problem(said, item)):
-            return SchemaProblem("unevaluatedItems", place, value, []) if said is False else problem.inside(place)
+            if said is False:
+                return SchemaProblem("unevaluatedItems", place, value, [])
+            return problem.inside(place)
     return None
 
 
-def _evaluated(run: Evaluator, value: Any, schema: Any, own: Callable[[Evaluator, Any, Any], set[Any]]) -> set[Any]:
-    """Names or places of the value that this schema, or one inside of it that holds, says something about."""
+def _evaluated(
+    run: Evaluator, value: Any, schema: Any, own: Callable[[Evaluator, Any, Any], set[Any]]
+) -> set[Any]:
+    """Names or places of the value that this schema, or one inside of it that holds, says something
+    about."""
     if not isinstance(schema, dict):
         return set()
     said = cast("dict[str, Any]", schema)
@@ -365,7 +440,9 @@ def _holding(run: Evaluator, schema: dict[str, Any], value: Any) -> Iterator[Any
                 yield part
     if "if" in schema:
         holds = run.fits(schema["if"], value)
-        yield from (schema["if"], schema.get("then", True)) if holds else (schema.get("else", True),)
+        yield from (
+            (schema["if"], schema.get("then", True)) if holds else (schema.get("else", True),)
+        )
     if is_object(value):
         for name, part in schema.get("dependentSchemas", {}).items():
             if name in value:

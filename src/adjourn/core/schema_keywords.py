@@ -1,4 +1,5 @@
-"""The words of JSON Schema 2020-12: the types, what each keyword may say, and what people read if a value does not fit."""
+"""The words of JSON Schema 2020-12: the types, what each keyword may say, and what people read if a
+value does not fit."""
 
 from collections.abc import Callable
 from typing import Any, TypeGuard
@@ -27,9 +28,14 @@ def is_text(value: Any) -> TypeGuard[str]:
 
 
 TYPES: dict[str, Callable[[Any], bool]] = {
-    "array": is_array, "boolean": lambda x: isinstance(x, bool), "integer": is_integer, "null": lambda x: x is None,
-    "number": is_number, "object": is_object, "string": is_text,
-}  # fmt: skip
+    "array": is_array,
+    "boolean": lambda x: isinstance(x, bool),
+    "integer": is_integer,
+    "null": lambda x: x is None,
+    "number": is_number,
+    "object": is_object,
+    "string": is_text,
+}
 
 
 # What a keyword may say
@@ -64,7 +70,9 @@ def _is_name_table(said: Any) -> bool:
 
 
 def _is_type(said: Any) -> bool:
-    return said in TYPES if is_text(said) else _is_names(said) and bool(said) and all(name in TYPES for name in said)
+    if is_text(said):
+        return said in TYPES
+    return _is_names(said) and bool(said) and all(name in TYPES for name in said)
 
 
 def _is_bool(said: Any) -> bool:
@@ -86,13 +94,21 @@ SAYS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "required": (_is_names, "a list of different strings"),
     "dependentRequired": (_is_name_table, "an object whose values are lists of strings"),
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _NUMBER),
-    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"), _COUNT),
+    **dict.fromkeys(
+        ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"), _COUNT
+    ),
     **dict.fromkeys(("minContains", "maxContains"), _COUNT),
-    **dict.fromkeys(("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"), _TABLE),
+    **dict.fromkeys(
+        ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"), _TABLE
+    ),
     **dict.fromkeys(("additionalProperties", "propertyNames", "unevaluatedProperties"), _A_SCHEMA),
-    **dict.fromkeys(("items", "contains", "unevaluatedItems", "not", "if", "then", "else"), _A_SCHEMA),
+    **dict.fromkeys(
+        ("items", "contains", "unevaluatedItems", "not", "if", "then", "else"), _A_SCHEMA
+    ),
     **dict.fromkeys(("prefixItems", "allOf", "anyOf", "oneOf"), _SCHEMAS),
-    **dict.fromkeys(("pattern", "format", "title", "description", "$ref", "$id", "$anchor", "$schema"), _TEXT),
+    **dict.fromkeys(
+        ("pattern", "format", "title", "description", "$ref", "$id", "$anchor", "$schema"), _TEXT
+    ),
 }
 """By keyword: whether what it says makes sense, and what would."""
 

@@ -40,29 +40,41 @@ class SentRequest(msgspec.Struct, frozen=True):
 
     @property
     def proof(self) -> str:
-        """`"as sent"`: it has the digest that was recorded. `"differs"`: it has another one. `"erased"`: a turn that was in it was
-        erased since, so nobody can tell. Else `"not recorded"`."""
+        """`"as sent"`: it has the digest that was recorded. `"differs"`: it has another one.
+        `"erased"`: a turn that was in it was erased since, so nobody can tell. Else
+            `"not recorded"`."""
         if not self.digest:
             return UNRECORDED
         if self.made == self.digest:
             return AS_SENT
         # The very objects: a text that only looks the same is no excuse.
-        return GONE if any(map(is_erased, self.messages)) else DIFFERS
+        if any(map(is_erased, self.messages)):
+            return GONE
+        return DIFFERS
 
     def gist(self) -> dict[str, Any]:
         """As JSON, without the messages themselves."""
         return {
-            "seq": self.seq, "path": self.path, "agent": self.agent, "what": self.what, "model": self.terms.model if self.terms else "",
-            "messages": len(self.messages), "digest": self.digest, "proof": self.proof,
-        }  # fmt: skip
+            "seq": self.seq,
+            "path": self.path,
+            "agent": self.agent,
+            "what": self.what,
+            "model": self.terms.model if self.terms else "",
+            "messages": len(self.messages),
+            "digest": self.digest,
+            "proof": self.proof,
+        }
 
     def whole(self) -> dict[str, Any]:
-        """As JSON, with `request`: the messages and the terms, null where they were not recorded."""
+        """As JSON, with `request`: the messages and the terms, null where they were not
+        recorded."""
         terms = self.terms
         request = {
-            "messages": msgspec.to_builtins(tuple(self.messages)), "instructions": terms.instructions if terms else None,
-            "settings": terms.settings if terms else None, "tools": terms.tools if terms else None,
-        }  # fmt: skip
+            "messages": msgspec.to_builtins(tuple(self.messages)),
+            "instructions": terms.instructions if terms else None,
+            "settings": terms.settings if terms else None,
+            "tools": terms.tools if terms else None,
+        }
         return {**self.gist(), "request": request}
 
     def lines(self) -> bytes:
@@ -70,28 +82,43 @@ class SentRequest(msgspec.Struct, frozen=True):
         return b"".join(map(line, self.messages)) + (self.terms.line if self.terms else b"")
 
 
-def requests(records: Iterable[tuple[int, AnyRecord]], before: Transcript | None = None) -> Iterator[SentRequest]:
-    """Every model call of a journal that came to something, in the order of its records. `before`: what was said in the turns
-    before, if the run names one that it goes on with."""
+def requests(
+    records: Iterable[tuple[int, AnyRecord]], before: Transcript | None = None
+) -> Iterator[SentRequest]:
+    """Every model call of a journal that came to something, in the order of its records. `before`:
+    what was said in the turns before, if the run names one that it goes on with."""
     state, hashes = State(before=before), dict[str, Running]()
     for seq, record, counts in state.belief.sifted(state, records):
         if not isinstance(record, Replied | Broke | Summarised):
             state.fold(seq, record, counts=counts)
             continue
         thread = state.threads[record.path]
-        asked = question(thread, record.covers) if isinstance(record, Summarised) and record.covers else None
+        if isinstance(record, Summarised) and record.covers:
+            asked = question(thread, record.covers)
+        else:
+            asked = None
         state.fold(seq, record, counts=counts)
         if isinstance(record, Summarised):
             if asked is not None:  # of one that was cut off nothing but its cost is known
                 terms = terms_of(record.sent.terms if record.sent else {}, state.bodies)
-                made = request_digest([asked], terms) if terms else ""
-                yield SentRequest(seq, record.path, thread.agent, "summary", (asked,), terms, record.request, made)
+                if terms:
+                    made = request_digest([asked], terms)
+                else:
+                    made = ""
+                yield SentRequest(
+                    seq, record.path, thread.agent, "summary", (asked,), terms, record.request, made
+                )
             continue
-        what = "reply" if isinstance(record, Replied) else "cut off"
+        if isinstance(record, Replied):
+            what = "reply"
+        else:
+            what = "cut off"
         messages = thread.last_request()
         terms, made = terms_of(thread.terms, state.bodies), ""
         if terms is not None and thread.sent is None:
             made = hashes.setdefault(record.path, Running()).digest(messages, messages, terms)
         elif terms is not None:
             made = request_digest(messages, terms)
-        yield SentRequest(seq, record.path, thread.agent, what, messages, terms, record.request, made)
+        yield SentRequest(
+            seq, record.path, thread.agent, what, messages, terms, record.request, made
+        )

@@ -1,7 +1,8 @@
 """Signed decisions: what is signed, who may sign, and what is wrong with a signature.
 
-A decision is signed by whoever makes it (a server for its users, or a person), and verified by whoever acts on it. What a
-worker trusts is a *ring* of public keys that it reads from a file, never from the database. The cryptography itself is
+A decision is signed by whoever makes it (a server for its users, or a person), and verified by
+whoever acts on it. What a worker trusts is a *ring* of public keys that it reads from a file, never
+from the database. The cryptography itself is
 elsewhere: here are the bytes and the rules.
 """
 
@@ -59,7 +60,8 @@ Check = Callable[[bytes, bytes, bytes], bool]
 
 
 def shown(run: str, opening: Asked | Suspended) -> str:
-    """The digest of what a person was asked, made of the record itself and not of what the record says it is."""
+    """The digest of what a person was asked, made of the record itself and not of what the record
+    says it is."""
     if isinstance(opening, Asked) and opening.kind in ("approval", "in_doubt"):
         action = action_digest(run, opening.call, opening.tool, opening.definition, opening.args)
         return shown_digest(run, msgspec.structs.replace(opening, action=action))
@@ -75,20 +77,43 @@ def prefix_digest(forked: Forked, prefix: Iterable[AnyRecord]) -> str:
 
 
 def message(store: str, run: str, record: Sealed, of: str, seal: DecisionSeal) -> bytes:
-    """The 32 bytes that are signed: who decides what, about which `of` (see `shown`), in which run of which store, when."""
+    """The 32 bytes that are signed: who decides what, about which `of` (see `shown`), in which run
+    of which store, when."""
     match record:
         case Decided():
-            about, verdict, value, edit, scope = record.i, record.verdict, record.value, record.edit, record.scope
+            about, verdict, value, edit, scope = (
+                record.i,
+                record.verdict,
+                record.value,
+                record.edit,
+                record.scope,
+            )
         case Emitted():
             about, verdict, value, edit, scope = record.event, "emit", record.value, None, ""
         case Forked():
             about, verdict, value, edit, scope = record.of, "keep", record.at_seq, None, ""
-    groups = () if isinstance(record, Forked) else record.groups
-    # A value stands in a list: the text "true" and the value true would be the same bytes otherwise.
+    if isinstance(record, Forked):
+        groups = ()
+    else:
+        groups = record.groups
+    # A value stands in a list: the text "true" and the value true would be the same bytes
+    # otherwise.
     text = digest(
-        "decision/1", store, run, about, of, verdict, [value], [edit], scope, record.by, list(groups),
-        seal.at, seal.nonce, seal.kid,
-    )  # fmt: skip
+        "decision/1",
+        store,
+        run,
+        about,
+        of,
+        verdict,
+        [value],
+        [edit],
+        scope,
+        record.by,
+        list(groups),
+        seal.at,
+        seal.nonce,
+        seal.kid,
+    )
     return bytes.fromhex(text)
 
 
@@ -96,7 +121,8 @@ def message(store: str, run: str, record: Sealed, of: str, seal: DecisionSeal) -
 
 
 class Decider(msgspec.Struct, frozen=True):
-    """A key that is trusted: an authority's, which signs for its users, or one person's. `until`: signatures before then."""
+    """A key that is trusted: an authority's, which signs for its users, or one person's. `until`:
+    signatures before then."""
 
     kid: str
     public: bytes
@@ -115,19 +141,25 @@ def key_id(public: bytes) -> str:
     return hashlib.sha256(b"adjourn/decider\0" + public).hexdigest()[:16]
 
 
-def decider_line(public: bytes, name: str, *, person: bool = False, groups: Sequence[str] = ()) -> str:
+def decider_line(
+    public: bytes, name: str, *, person: bool = False, groups: Sequence[str] = ()
+) -> str:
     """The line of a deciders file for this key."""
     from shlex import quote
 
     key = base64.b64encode(public).decode()
     if not person:
         return f"{ALGORITHM} {key} authority {quote(name)}"
-    of = f" groups={quote(','.join(groups))}" if groups else ""
+    if groups:
+        of = f" groups={quote(','.join(groups))}"
+    else:
+        of = ""
     return f"{ALGORITHM} {key} person={quote(name)}{of}"
 
 
 def read_ring(text: str, source: str) -> Ring:
-    """The deciders of a text, one a line; raises `InvalidDefinition` naming `source` and the line."""
+    """The deciders of a text, one a line; raises `InvalidDefinition` naming `source` and the
+    line."""
     from shlex import split
 
     ring: Ring = {}
@@ -147,18 +179,21 @@ def read_ring(text: str, source: str) -> Ring:
         decider = _decider(words, where)
         if decider.kid in ring:
             raise InvalidDefinition(
-                f"{where}: the key of {ring[decider.kid].name!r} is there already", advice="keep one line"
+                f"{where}: the key of {ring[decider.kid].name!r} is there already",
+                advice="keep one line",
             )
         ring[decider.kid] = decider
     if not ring:
         raise InvalidDefinition(
-            f"{source} names no decider, so no decision would count", advice=f"add lines such as {_FORM}"
+            f"{source} names no decider, so no decision would count",
+            advice=f"add lines such as {_FORM}",
         )
     return ring
 
 
 _FORM = (
-    f"`{ALGORITHM} BASE64 authority NAME [until=DATE]` or `{ALGORITHM} BASE64 person=NAME [groups=A,B] [until=DATE]`"
+    f"`{ALGORITHM} BASE64 authority NAME [until=DATE]` or `{ALGORITHM} BASE64 "
+    f"person=NAME [groups=A,B] [until=DATE]`"
 )
 
 
@@ -166,7 +201,8 @@ def _decider(words: list[str], where: str) -> Decider:
     algorithm, *rest = words
     if algorithm != ALGORITHM:
         raise InvalidDefinition(
-            f"{where}: {algorithm!r:.40} is not a supported kind of key", advice=f"write it as {_FORM}"
+            f"{where}: {algorithm!r:.40} is not a supported kind of key",
+            advice=f"write it as {_FORM}",
         )
     if len(rest) < 2:
         raise InvalidDefinition(f"{where}: there is more to a decider: {_FORM}")
@@ -176,14 +212,20 @@ def _decider(words: list[str], where: str) -> Decider:
     for word in options:
         key, given, value = word.partition("=")
         if not given or key not in ("until", "groups") or key in found or not value:
-            raise InvalidDefinition(f"{where}: {word!r:.60} is not understood", advice=f"write it as {_FORM}")
+            raise InvalidDefinition(
+                f"{where}: {word!r:.60} is not understood", advice=f"write it as {_FORM}"
+            )
         found[key] = value
     if "groups" in found and role == "authority":
         raise InvalidDefinition(
-            f"{where}: groups= is for a person", advice="an authority signs for its users with theirs"
+            f"{where}: groups= is for a person",
+            advice="an authority signs for its users with theirs",
         )
     groups = tuple(group.strip() for group in found.get("groups", "").split(",") if group.strip())
-    until = _time(found["until"], where) if "until" in found else 0.0
+    if "until" in found:
+        until = _time(found["until"], where)
+    else:
+        until = 0.0
     return Decider(key_id(public), public, name, role == "person", groups, until)
 
 
@@ -193,7 +235,9 @@ def _public(text: str, where: str) -> bytes:
     except (binascii.Error, ValueError):
         public = b""
     if len(public) != KEY_BYTES:
-        raise InvalidDefinition(f"{where}: {text!r:.60} is not a public key: {KEY_BYTES} bytes in base64")
+        raise InvalidDefinition(
+            f"{where}: {text!r:.60} is not a public key: {KEY_BYTES} bytes in base64"
+        )
     return public
 
 
@@ -206,7 +250,8 @@ def _named(words: list[str], where: str) -> tuple[str, str, list[str]]:
     if first != name and name and not name.startswith("@"):
         return "person", name, rest
     raise InvalidDefinition(
-        f"{where}: it says neither `authority NAME` nor `person=NAME`", advice=f"write it as {_FORM}"
+        f"{where}: it says neither `authority NAME` nor `person=NAME`",
+        advice=f"write it as {_FORM}",
     )
 
 
@@ -250,19 +295,25 @@ def _not_theirs(decider: Decider, record: Sealed) -> str:
     if record.by != decider.name:
         return f"it is signed with the key of {decider.name!r}, but says that {record.by!r} decided"
     more = set(() if isinstance(record, Forked) else record.groups) - set(decider.groups)
-    return f"{decider.name!r} is not in {', '.join(sorted(more))}, say the deciders" if more else ""
+    if more:
+        return f"{decider.name!r} is not in {', '.join(sorted(more))}, say the deciders"
+    return ""
 
 
 def unsigned(what: str, run: str) -> str:
-    """Why a store that asks for seals does not take a record without one. `what`: what somebody does with it."""
+    """Why a store that asks for seals does not take a record without one. `what`: what somebody
+    does with it."""
     return (
-        f"decisions in this store are signed, and this one is not: whoever {what} in run {run!r} does it through "
-        "the server, or with a signing key of their own (--signing-key FILE, in Python signing_key=). Nothing was recorded"
+        f"decisions in this store are signed, and this one is not: whoever {what} in run "
+        f"{run!r} does it through "
+        "the server, or with a signing key of their own (--signing-key FILE, in Python "
+        "signing_key=). Nothing was recorded"
     )
 
 
 class Trust(Protocol):
-    """Whom a worker believes, in one store. Asked again each time: a key may have been taken out since."""
+    """Whom a worker believes, in one store. Asked again each time: a key may have been taken out
+    since."""
 
     def flaw(self, run: str, record: Sealed, of: str) -> str:
         """Why this record does not count; "" if it does."""
@@ -270,24 +321,40 @@ class Trust(Protocol):
 
 
 def is_genuine(trust: Trust | None, run: str, asked: Asked, decided: Decided) -> bool:
-    """Whether somebody whom `trust` believes has decided about what `asked` shows, or about what it carries over."""
+    """Whether somebody whom `trust` believes has decided about what `asked` shows, or about what it
+    carries over."""
     if trust is None:
         return True
-    return decided.i in (asked.i, *asked.carries) and not trust.flaw(run, decided, shown(run, asked))
+    return decided.i in (asked.i, *asked.carries) and not trust.flaw(
+        run, decided, shown(run, asked)
+    )
 
 
 # Where it is looked at
 
-_FACTS = (Replied, Broke, Summarised, Returned, Suspended, Stepped, Yielded, Faulted, Doubted, Verified)
+_FACTS = (
+    Replied,
+    Broke,
+    Summarised,
+    Returned,
+    Suspended,
+    Stepped,
+    Yielded,
+    Faulted,
+    Doubted,
+    Verified,
+)
 _MOVES = (Intended, Asked, Closed, Reminded, Parked, RunCompleted, RunCancelled, Forked)
 
 
 def was_accepted(records: Sequence[tuple[int, AnyRecord]], place: int) -> bool:
-    """Whether a worker that knew the record at `place` went on from it: it counted then, and what followed is history.
+    """Whether a worker that knew the record at `place` went on from it: it counted then, and what
+    followed is history.
 
-    A move lands only if its worker had seen everything, and a worker that takes a run begins with what it disowns. So the
-    first of them after a decision says that it was accepted. Whoever can write the file can write such a record as well;
-    therefore a call that needs an agreement is judged by the signatures themselves, whatever was accepted.
+    A move lands only if its worker had seen everything, and a worker that takes a run begins with
+    what it disowns. So the first of them after a decision says that it was accepted. Whoever can
+    write the file can write such a record as well; therefore a call that needs an agreement is
+    judged by the signatures themselves, whatever was accepted.
     """
     seq, claimed = records[place][0], False
     for behind in range(place + 1, len(records)):

@@ -1,7 +1,9 @@
-"""A state written down, and read again: what a snapshot is made of. A cache, never the truth: the journal is.
+"""A state written down, and read again: what a snapshot is made of. A cache, never the truth: the
+journal is.
 
-What only ever grows at its end is cut into *stretches* of one length, which are written once: the messages of each
-conversation, and what was done and may be undone. The *rest* is everything else, with what stands behind the last stretch.
+What only ever grows at its end is cut into *stretches* of one length, which are written once: the
+messages of each conversation, and what was done and may be undone. The *rest* is everything else,
+with what stands behind the last stretch.
 """
 
 import zlib
@@ -31,19 +33,24 @@ EFFECTS = "!effects"
 
 
 def edition(state: State) -> str:
-    """Another one whenever earlier records are read differently: after an upgrade, or when one no longer counts."""
+    """Another one whenever earlier records are read differently: after an upgrade, or when one no
+    longer counts."""
     return f"{max(state.belief.upgrades, default=0)}.{len(state.belief.void)}"
 
 
 def is_fit(state: State) -> bool:
-    """Whether it can be written down: its place in the chain is known, nobody's trust was asked for, what was done is not
-    being taken back, and it has no copy of what was said in the turns before."""
-    whole = bool(state.head) and state.trust is None and state.cancel is None and state.erased is None
+    """Whether it can be written down: its place in the chain is known, nobody's trust was asked
+    for, what was done is not being taken back, and it has no copy of what was said in the turns
+    before."""
+    whole = (
+        bool(state.head) and state.trust is None and state.cancel is None and state.erased is None
+    )
     return whole and not copies_earlier_turns(state)
 
 
 def own(state: State) -> State:
-    """The state as it is without the turns before its run: a snapshot has no copy of them, which would outlive their erasure."""
+    """The state as it is without the turns before its run: a snapshot has no copy of them, which
+    would outlive their erasure."""
     ref = state.started.before
     if ref is None:
         return state
@@ -65,9 +72,12 @@ def stretches(state: State) -> list[SnapshotPart]:
 
 
 def stretch(state: State, which: SnapshotPart) -> Any:
-    """One of them, for `packed`. It shares nothing with the state that may still change: calls are in bytes already."""
+    """One of them, for `packed`. It shares nothing with the state that may still change: calls are
+    in bytes already."""
     if which.path == EFFECTS:
-        return _encoder.encode(dict(islice(state.effects.behind(which.k * SEGMENT).items(), SEGMENT)))
+        return _encoder.encode(
+            dict(islice(state.effects.behind(which.k * SEGMENT).items(), SEGMENT))
+        )
     return state.threads[which.path].transcript.segments[which.k]
 
 
@@ -95,7 +105,8 @@ def _done(state: State) -> int:
 
 
 def packed(part: Any) -> bytes:
-    """A stretch, or the rest, as it is kept: with a sum, because it may be opened long after it was read."""
+    """A stretch, or the rest, as it is kept: with a sum, because it may be opened long after it was
+    read."""
     body = zlib.compress(part if isinstance(part, bytes) else _encoder.encode(part), 1)
     return zlib.crc32(body).to_bytes(4, "big") + body
 
@@ -104,7 +115,8 @@ def packed(part: Any) -> bytes:
 
 
 class Packed(Sequence[Message]):
-    """A segment of a conversation that nobody has read since it was written down. It is opened when somebody does."""
+    """A segment of a conversation that nobody has read since it was written down. It is opened when
+    somebody does."""
 
     __slots__ = ("_body", "_messages")
 
@@ -149,7 +161,8 @@ class PackedCalls:
 
 
 def read(rest: bytes, stretches: Mapping[SnapshotPart, bytes]) -> State:
-    """The state again. `stretches` are in order. Raises `msgspec.MsgspecError` or `ValueError` if it is not what was written."""
+    """The state again. `stretches` are in order. Raises `msgspec.MsgspecError` or `ValueError` if
+    it is not what was written."""
     state = _state.decode(zlib.decompress(_checked(rest)))
     done: list[PackedCalls] = []
     segments: dict[str, list[Sequence[Message]]] = {}

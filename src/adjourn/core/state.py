@@ -1,7 +1,7 @@
 """The fold: what a journal means. A state is never written anywhere; it is this, computed again.
 
-People's records commute with facts, so a worker may fold its own facts before it knows where they will stand.
-Therefore nothing here may compare the seq of a fact.
+People's records commute with facts, so a worker may fold its own facts before it knows where they
+will stand. Therefore nothing here may compare the seq of a fact.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,7 +14,17 @@ from adjourn.core import doubt, replies
 from adjourn.core import flow_events as events
 from adjourn.core import records as r
 from adjourn.core.authority import Vote, goes_on, shapes, votes_of
-from adjourn.core.call import OWING, Basis, Call, Failures, Grant, OpenInterrupt, Phase, UndoState, VerifyAnswer
+from adjourn.core.call import (
+    OWING,
+    Basis,
+    Call,
+    Failures,
+    Grant,
+    OpenInterrupt,
+    Phase,
+    UndoState,
+    VerifyAnswer,
+)
 from adjourn.core.chapter import begun
 from adjourn.core.conversation import PendingMessage, Thread, late_result
 from adjourn.core.decision_effects import DECIDED, LOST, forked, is_settled, memo_of
@@ -43,10 +53,12 @@ from adjourn.core.trust import Belief
 
 
 class State(msgspec.Struct):
-    """A run, folded: plain data, which can be written down and read again. Mutable and fast; only `fold` changes it. With
-    `trust`, only decisions count that it believes. `head`: the hash of its journal's chain at `seq`, if somebody has said it.
+    """A run, folded: plain data, which can be written down and read again. Mutable and fast; only
+    `fold` changes it. With `trust`, only decisions count that it believes. `head`: the hash of its
+    journal's chain at `seq`, if somebody has said it.
     `chapter`: the record at which the last chapter begins.
-    `before`: what was said in earlier turns. Without it all is folded the same, but that cannot be read."""
+    `before`: what was said in earlier turns. Without it all is folded the same, but that cannot be
+        read."""
 
     trust: Trust | None = None
     before: Transcript | None = None
@@ -93,10 +105,13 @@ class State(msgspec.Struct):
     chapter: int = 0
 
     def fold(self, seq: int, record: r.AnyRecord, *, counts: bool = True) -> None:
-        """Take in one record; `seq` 0 means: mine, its place is not known yet. If it does not count, only the status moves."""
+        """Take in one record; `seq` 0 means: mine, its place is not known yet. If it does not
+        count, only the status moves."""
         status = after(self.status, record)
         if status is None:
-            raise ValueError(f"a {type(record).__name__} cannot follow status {self.status} (record {seq})")
+            raise ValueError(
+                f"a {type(record).__name__} cannot follow status {self.status} (record {seq})"
+            )
         self.status = status
         if seq > self.seq:
             self.seq, self.head = seq, b""
@@ -115,8 +130,13 @@ class State(msgspec.Struct):
                 self._lives_on(call, "")
 
     def _kind_of(self, record: r.AnyRecord) -> str:
-        opened = self.open.get(record.i) if type(record) is r.Decided else None
-        return opened.record.kind if opened else ""
+        if type(record) is r.Decided:
+            opened = self.open.get(record.i)
+        else:
+            opened = None
+        if opened:
+            return opened.record.kind
+        return ""
 
     def _lives_on(self, call: str, now: str) -> None:
         for grant in self.grants.values():
@@ -124,8 +144,8 @@ class State(msgspec.Struct):
                 grant.lives = now
 
     def fold_all(self, records: Iterable[tuple[int, r.AnyRecord]]) -> "State":
-        """Fold many; returns itself. Raises `FoldAgain`, and changes nothing, if one takes back what is folded already,
-        or reads it differently."""
+        """Fold many; returns itself. Raises `FoldAgain`, and changes nothing, if one takes back
+        what is folded already, or reads it differently."""
         for seq, record, counts in self.belief.sifted(self, records):
             self.fold(seq, record, counts=counts)
         return self
@@ -139,10 +159,12 @@ class State(msgspec.Struct):
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """What its program was when it began or was upgraded, or the one that somebody accepted since. Where decisions are
-        signed, never the accepted one."""
+        """What its program was when it began or was upgraded, or the one that somebody accepted
+        since. Where decisions are signed, never the accepted one."""
         trusted = self.accepted is not None and self.trust is None
-        return self.accepted.fingerprint if self.accepted is not None and trusted else self.started.fingerprint
+        if self.accepted is not None and trusted:
+            return self.accepted.fingerprint
+        return self.started.fingerprint
 
     def open_records(self) -> list[r.Asked | r.Suspended]:
         """What is asked or waited for now."""
@@ -161,17 +183,24 @@ class State(msgspec.Struct):
         """What is open, as people see it. A cancelling run shows only what its undoing needs."""
         cancelling = self.status in (Status.CANCELLING, Status.STUCK)
         found: list[Interrupt] = []
-        for opened in sorted(self.open.values(), key=lambda opened: natural_key(opened.record.call or opened.record.i)):
+        for opened in sorted(
+            self.open.values(),
+            key=lambda opened: natural_key(opened.record.call or opened.record.i),
+        ):
             record = opened.record
             if not cancelling or _undoing(record):
                 votes = self._votes(record.i)
-                found.append(view(self.run, opened.seq, record, votes, self.requesters, opened.disowned))
+                found.append(
+                    view(self.run, opened.seq, record, votes, self.requesters, opened.disowned)
+                )
         return found
 
     def _votes(self, interrupt: str) -> list[Vote]:
         """Who has agreed so far."""
         grant = self.grants.get(interrupt)
-        return votes_of(grant.decisions) if grant else []
+        if grant:
+            return votes_of(grant.decisions)
+        return []
 
     @property
     def failed(self) -> bool:
@@ -191,7 +220,9 @@ class State(msgspec.Struct):
         """The nested agents on the way down to `path`, without the root."""
         if not path:
             return ()
-        return tuple(self.threads[above].agent for above in ancestors(path) if above in self.threads)
+        return tuple(
+            self.threads[above].agent for above in ancestors(path) if above in self.threads
+        )
 
     def next_interrupt(self, of: str) -> str:
         """The next local interrupt id of a call or step; the same again after a crash."""
@@ -223,7 +254,9 @@ class State(msgspec.Struct):
                 call.basis = Basis(record, grant.asked, tuple(grant.decisions))
         self._phase(call, Phase.INTENDED)
         if record.agent and record.call not in self.threads:
-            thread = self.threads[record.call] = Thread(record.call, record.agent, at=record.at, waited=self.waited)
+            thread = self.threads[record.call] = Thread(
+                record.call, record.agent, at=record.at, waited=self.waited
+            )
             thread.transcript.append(UserMessage(input_text(record.input)))
 
     def _returned(self, _seq: int, record: r.Returned) -> None:
@@ -231,7 +264,9 @@ class State(msgspec.Struct):
         events.moved(self, record)
         if call := self.live.get(record.call):
             call.left = False
-            self._finish(call, record.value, record.error, ran=record.ran, kept=record.why == "unrecorded")
+            self._finish(
+                call, record.value, record.error, ran=record.ran, kept=record.why == "unrecorded"
+            )
 
     def _suspended(self, seq: int, record: r.Suspended) -> None:
         self.deaths = self.lost = 0
@@ -259,7 +294,9 @@ class State(msgspec.Struct):
         self.deaths = self.lost = 0
         old = self.faults.get(record.step)
         count = 1 + (old.count if old else 0)
-        self.faults[record.step] = Failures(count, record.error, record.kind, record.transient, record.retry_at)
+        self.faults[record.step] = Failures(
+            count, record.error, record.kind, record.transient, record.retry_at
+        )
         step = StepId.parse(record.step)
         if step.kind is StepIdKind.MODEL:
             self.threads[step.path].requests += 1
@@ -291,7 +328,9 @@ class State(msgspec.Struct):
         if record.queue and not call.queued:
             call.queued = True
             self.threads[call.path].fill(
-                call.id, f"queued for approval: {record.reason or record.tool}. Go on; the result will follow.", False
+                call.id,
+                f"queued for approval: {record.reason or record.tool}. Go on; the result will follow.",
+                False,
             )
 
     def _closed(self, _seq: int, closed: r.Closed) -> None:
@@ -308,7 +347,12 @@ class State(msgspec.Struct):
         if isinstance(record, r.Suspended):
             self._unsuspend(call, record, closed.why, closed.value)
         elif record.kind == "approval" and closed.why in ("expired", "abandoned"):
-            self._finish(call, None, "the approval expired: nobody decided in time, so it was not run", ran=False)
+            self._finish(
+                call,
+                None,
+                "the approval expired: nobody decided in time, so it was not run",
+                ran=False,
+            )
         elif record.kind == "approval":
             self._phase(call, Phase.NEW)
 
@@ -349,10 +393,13 @@ class State(msgspec.Struct):
     # Parts
 
     def _activate(self) -> None:
-        """A flow's tokens have come to chunks, agents or conditions: after everything that moves them."""
+        """A flow's tokens have come to chunks, agents or conditions: after everything that moves
+        them."""
         if self.flow is not None:
             for spawned in self.flow.spawned():
-                self._spawn(Call(spawned.id, spawned.tool, spawned.value, kind=spawned.kind, of=spawned.of))
+                self._spawn(
+                    Call(spawned.id, spawned.tool, spawned.value, kind=spawned.kind, of=spawned.of)
+                )
 
     def _spawn(self, call: Call) -> None:
         self.live[call.id] = call
@@ -366,13 +413,16 @@ class State(msgspec.Struct):
             self.owed.pop(call.id, None)
 
     def _opened(self, record: r.Asked | r.Suspended, seq: int) -> None:
-        self.open[record.i] = OpenInterrupt(record, seq, heard=self.flow.events if self.flow is not None else 0)
+        self.open[record.i] = OpenInterrupt(
+            record, seq, heard=self.flow.events if self.flow is not None else 0
+        )
         self.ids.add(record.i)
         key = record.call or (record.step if isinstance(record, r.Asked) else "")
         self.asked_count[key] = self.asked_count.get(key, 0) + 1
 
     def _effect(self, call: Call) -> None:
-        """Its body has done what it does: from here on a cancel has something to undo, or to list."""
+        """Its body has done what it does: from here on a cancel has something to undo, or to
+        list."""
         # A call without an intent was a `read`: nothing else starts without one.
         if call.attempt and call.effect != "read" and not is_undo(call.id):
             self.effects[call.id] = call
@@ -383,7 +433,8 @@ class State(msgspec.Struct):
         number = compensation_number(undo)
         if number is not None:
             target.compensated.add(number)
-            # There may be more to take back: another compensation, or what the tool's own undo is for.
+            # There may be more to take back: another compensation, or what the tool's own undo is
+            # for.
             covered = not target.compensations and not target.undo and not target.undone
             if how.is_undone and not covered:
                 return
@@ -408,7 +459,10 @@ class State(msgspec.Struct):
             self._activate()
             return
         if call.queued:
-            self._report(call.path, PendingMessage(UserMessage(late_result(call.tool, value, error)), call=call.id))
+            self._report(
+                call.path,
+                PendingMessage(UserMessage(late_result(call.tool, value, error)), call=call.id),
+            )
         elif thread := self.threads.get(call.path):
             content = error if error else value
             if call.edited and not error:
@@ -416,7 +470,8 @@ class State(msgspec.Struct):
             thread.fill(call.id, content, bool(error))
 
     def _report(self, path: str, late: PendingMessage) -> None:
-        """A result that comes late is for its agent, or, if that has ended, for the nearest one above that still talks."""
+        """A result that comes late is for its agent, or, if that has ended, for the nearest one
+        above that still talks."""
         while path and path not in self.live:
             path = path_of(path)
         if path in self.threads:
@@ -445,17 +500,50 @@ def _undoing(record: r.Asked | r.Suspended) -> bool:
 _SHAPING = frozenset({r.Started, r.Decided, r.Said, r.Emitted, r.Resumed, r.Forked})
 _GOING_ON = frozenset({r.Suspended, r.Yielded, r.Verified})
 _ON: dict[type, Callable[[State, int, Any], None]] = {
-    r.Started: replies.started, r.Claimed: doubt.claimed, r.Released: replies.released, r.Replied: replies.replied, r.Broke: replies.broke,
+    r.Started: replies.started,
+    r.Claimed: doubt.claimed,
+    r.Released: replies.released,
+    r.Replied: replies.replied,
+    r.Broke: replies.broke,
     r.Summarised: replies.summarised,
-    r.Intended: State._intended, r.Returned: State._returned, r.Suspended: State._suspended,
-    r.Stepped: State._stepped, r.Yielded: State._yielded, r.Faulted: State._faulted,
-    r.Doubted: doubt.doubted, r.Verified: doubt.verified, r.Late: doubt.late,
-    r.Disowned: State._disowned, r.Restored: doubt.restored,
-    r.Asked: State._asked, r.Closed: State._closed, r.Reminded: words.reminded,
-    r.Decided: State._decided, r.PauseAsked: words.pause_asked,
-    r.Resumed: words.resumed, r.CancelAsked: words.cancel_asked, r.Said: words.said, r.Emitted: events.emitted, r.Forked: forked,
-    r.Accepted: words.accepted, r.Upgraded: words.upgraded, r.Erased: erased, r.Chapter: begun,
-    r.Parked: words.parked, r.RunCompleted: words.completed, r.RunCancelled: words.completed,
-}  # fmt: skip
+    r.Intended: State._intended,
+    r.Returned: State._returned,
+    r.Suspended: State._suspended,
+    r.Stepped: State._stepped,
+    r.Yielded: State._yielded,
+    r.Faulted: State._faulted,
+    r.Doubted: doubt.doubted,
+    r.Verified: doubt.verified,
+    r.Late: doubt.late,
+    r.Disowned: State._disowned,
+    r.Restored: doubt.restored,
+    r.Asked: State._asked,
+    r.Closed: State._closed,
+    r.Reminded: words.reminded,
+    r.Decided: State._decided,
+    r.PauseAsked: words.pause_asked,
+    r.Resumed: words.resumed,
+    r.CancelAsked: words.cancel_asked,
+    r.Said: words.said,
+    r.Emitted: events.emitted,
+    r.Forked: forked,
+    r.Accepted: words.accepted,
+    r.Upgraded: words.upgraded,
+    r.Erased: erased,
+    r.Chapter: begun,
+    r.Parked: words.parked,
+    r.RunCompleted: words.completed,
+    r.RunCancelled: words.completed,
+}
 
-__all__ = ["ENDED", "OWING", "Call", "Failures", "Grant", "OpenInterrupt", "Phase", "State", "input_text"]
+__all__ = [
+    "ENDED",
+    "OWING",
+    "Call",
+    "Failures",
+    "Grant",
+    "OpenInterrupt",
+    "Phase",
+    "State",
+    "input_text",
+]

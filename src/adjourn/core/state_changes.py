@@ -1,4 +1,5 @@
-"""Changes to a flow's state: what a chunk did to it, as small as is easy, and how the fold takes it in."""
+"""Changes to a flow's state: what a chunk did to it, as small as is easy, and how the fold takes it
+in."""
 
 from typing import Any, cast
 
@@ -6,8 +7,9 @@ from adjourn.core.codec import decode, encode
 
 
 def apply(data: dict[str, Any], changes: list[Any]) -> None:
-    """Changes to a JSON value: `["set", path, value]`, `["default", path, value]` (if there is none), `["del", path]`,
-    `["add", path, elements]` (to a list's end), `["splice", path, at, old, new]` (elements of a list, in the place of others)."""
+    """Changes to a JSON value: `["set", path, value]`, `["default", path, value]` (if there is
+    none), `["del", path]`, `["add", path, elements]` (to a list's end),
+    `["splice", path, at, old, new]` (elements of a list, in the place of others)."""
     for op, path, *rest in changes:
         target: Any = data
         try:
@@ -24,12 +26,13 @@ def apply(data: dict[str, Any], changes: list[Any]) -> None:
             else:
                 del target[path[-1]]
         except (LookupError, TypeError, AttributeError):
-            continue  # another chunk has replaced what this one changed: the last in the journal wins
+            # another chunk has replaced what this one changed: the last in the journal wins
+            continue
 
 
 def _splice(elements: list[Any], at: int, old: list[Any], new: list[Any]) -> None:
-    """Put `new` where `old` is. Another chunk may have changed the list meanwhile: `old` is looked for, and what is gone already
-    is not taken from somebody else's elements."""
+    """Put `new` where `old` is. Another chunk may have changed the list meanwhile: `old` is looked
+    for, and what is gone already is not taken from somebody else's elements."""
     if not same(elements[at : at + len(old)], old):
         places = sorted(range(len(elements) - len(old) + 1), key=lambda place: abs(place - at))
         for place in places:
@@ -42,8 +45,11 @@ def _splice(elements: list[Any], at: int, old: list[Any], new: list[Any]) -> Non
 
 
 def _own(value: Any) -> Any:
-    """A copy: later changes go into the state, and must not go into the record that this one came from."""
-    return decode(encode(value)) if isinstance(value, (list, dict)) else value  # pyright: ignore[reportUnknownArgumentType]
+    """A copy: later changes go into the state, and must not go into the record that this one came
+    from."""
+    if isinstance(value, (list, dict)):
+        return decode(encode(value))
+    return value
 
 
 def changes(before: Any, after: Any, path: list[Any]) -> list[Any]:
@@ -61,7 +67,9 @@ def same(one: Any, other: Any) -> bool:
     """Whether two JSON values are the same one; to Python `[1] == [True]`."""
     if type(one) is not type(other):
         return False
-    return encode(one) == encode(other) if isinstance(one, (list, dict)) else one == other  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(one, (list, dict)):
+        return encode(one) == encode(other)
+    return one == other
 
 
 def _dict_changes(before: dict[str, Any], after: dict[str, Any], path: list[Any]) -> list[Any]:
@@ -70,13 +78,16 @@ def _dict_changes(before: dict[str, Any], after: dict[str, Any], path: list[Any]
         if key not in after:
             found.append(["del", [*path, key]])
     for key, value in after.items():
-        found += changes(before[key], value, [*path, key]) if key in before else [["set", [*path, key], value]]
+        if key in before:
+            found += changes(before[key], value, [*path, key])
+        else:
+            found += [["set", [*path, key], value]]
     return found
 
 
 def _list_changes(before: list[Any], after: list[Any], path: list[Any]) -> list[Any]:
-    """What was added at the end; else element by element, if there are as many; else what stands between two ends that are
-    the same. A list is set as a whole only if most of it has changed."""
+    """What was added at the end; else element by element, if there are as many; else what stands
+    between two ends that are the same. A list is set as a whole only if most of it has changed."""
     if len(after) > len(before) and encode(after[: len(before)]) == encode(
         before
     ):  # most only grow: no need to look at each
@@ -85,7 +96,9 @@ def _list_changes(before: list[Any], after: list[Any], path: list[Any]) -> list[
         found: list[Any] = []
         for place, (old, new) in enumerate(zip(before, after, strict=True)):
             found += changes(old, new, [*path, place])
-        return found if len(found) <= 1 + len(before) // 2 else [["set", path, after]]
+        if len(found) <= 1 + len(before) // 2:
+            return found
+        return [["set", path, after]]
     begin = _same_for(before, after)
     end = min(_same_for(before[::-1], after[::-1]), min(len(before), len(after)) - begin)
     old, new = before[begin : len(before) - end], after[begin : len(after) - end]

@@ -40,19 +40,48 @@ S = Status
 _WORDS = (Decided, Said, Emitted)
 
 NEXT: dict[Status, dict[type[Record], Status]] = {
-    S.READY: {Claimed: S.READY, Parked: S.WAITING, RunCompleted: S.COMPLETED, PauseAsked: S.PAUSING,
-              CancelAsked: S.CANCELLING, Restored: S.PAUSED, **dict.fromkeys(_WORDS, S.READY)},
-    S.WAITING: {Claimed: S.READY, PauseAsked: S.PAUSED, CancelAsked: S.CANCELLING, Restored: S.PAUSED,
-                **dict.fromkeys(_WORDS, S.READY)},
-    S.PAUSING: {Claimed: S.PAUSING, Parked: S.PAUSED, PauseAsked: S.PAUSING, Resumed: S.READY,
-                CancelAsked: S.CANCELLING, Restored: S.PAUSED, **dict.fromkeys(_WORDS, S.PAUSING)},
-    S.PAUSED: {Resumed: S.READY, CancelAsked: S.CANCELLING, Restored: S.PAUSED, **dict.fromkeys(_WORDS, S.PAUSED)},
-    S.CANCELLING: {Claimed: S.CANCELLING, Parked: S.STUCK, RunCancelled: S.CANCELLED, Decided: S.CANCELLING,
-                   Restored: S.CANCELLING},
+    S.READY: {
+        Claimed: S.READY,
+        Parked: S.WAITING,
+        RunCompleted: S.COMPLETED,
+        PauseAsked: S.PAUSING,
+        CancelAsked: S.CANCELLING,
+        Restored: S.PAUSED,
+        **dict.fromkeys(_WORDS, S.READY),
+    },
+    S.WAITING: {
+        Claimed: S.READY,
+        PauseAsked: S.PAUSED,
+        CancelAsked: S.CANCELLING,
+        Restored: S.PAUSED,
+        **dict.fromkeys(_WORDS, S.READY),
+    },
+    S.PAUSING: {
+        Claimed: S.PAUSING,
+        Parked: S.PAUSED,
+        PauseAsked: S.PAUSING,
+        Resumed: S.READY,
+        CancelAsked: S.CANCELLING,
+        Restored: S.PAUSED,
+        **dict.fromkeys(_WORDS, S.PAUSING),
+    },
+    S.PAUSED: {
+        Resumed: S.READY,
+        CancelAsked: S.CANCELLING,
+        Restored: S.PAUSED,
+        **dict.fromkeys(_WORDS, S.PAUSED),
+    },
+    S.CANCELLING: {
+        Claimed: S.CANCELLING,
+        Parked: S.STUCK,
+        RunCancelled: S.CANCELLED,
+        Decided: S.CANCELLING,
+        Restored: S.CANCELLING,
+    },
     S.STUCK: {Claimed: S.CANCELLING, Decided: S.CANCELLING, Restored: S.STUCK},
     S.COMPLETED: {},
     S.CANCELLED: {},
-}  # fmt: skip
+}
 
 RUNNABLE = frozenset({S.READY, S.PAUSING, S.CANCELLING})
 ENDED = frozenset({S.COMPLETED, S.CANCELLED})
@@ -60,26 +89,49 @@ CANCELS = frozenset({S.CANCELLING, S.STUCK, S.CANCELLED})
 """Statuses in which a second cancel is acknowledged and nothing is appended."""
 
 _STEERING = frozenset(
-    {Claimed, Parked, RunCompleted, RunCancelled, PauseAsked, Resumed, CancelAsked, Decided, Said, Emitted, Restored}
+    {
+        Claimed,
+        Parked,
+        RunCompleted,
+        RunCancelled,
+        PauseAsked,
+        Resumed,
+        CancelAsked,
+        Decided,
+        Said,
+        Emitted,
+        Restored,
+    }
 )
 
 
 def after(status: Status | None, record: Record) -> Status | None:
-    """The status after `record`, or None if the table does not admit it. Other worker records keep the status."""
-    if type(record) is Erased:  # all that is left of a journal, also for whoever knew only its beginning
+    """The status after `record`, or None if the table does not admit it. Other worker records keep
+    the status."""
+    if (
+        type(record) is Erased
+    ):  # all that is left of a journal, also for whoever knew only its beginning
         return S(record.status)
     if status is None and type(record) is Chapter:
         return Status(record.state.get("status", ""))
     if status is None:
-        return S.READY if isinstance(record, Started) else None
+        if isinstance(record, Started):
+            return S.READY
+        return None
     kind = type(record)
     if kind is Forked:
-        return None if status in ENDED or status in CANCELS else S.READY
+        if status in ENDED or status in CANCELS:
+            return None
+        return S.READY
     if kind in _STEERING:
         return NEXT[status].get(kind)
     if kind is Late:
-        return status if status == S.CANCELLED else None
-    return None if status in ENDED or kind is Started else status
+        if status == S.CANCELLED:
+            return status
+        return None
+    if status in ENDED or kind is Started:
+        return None
+    return status
 
 
 def to_mermaid() -> str:

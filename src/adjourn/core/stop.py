@@ -31,14 +31,17 @@ class Tripped(msgspec.Struct, frozen=True):
 
 
 class Stop:
-    """A stop condition. It cannot be changed, and equals another of its class that says the same."""
+    """A stop condition. It cannot be changed, and equals another of its class that says the
+    same."""
 
     def _say(self, **parts: Any) -> None:
         """What it says, once, when it is made."""
         self.__dict__.update(parts)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a stop condition cannot be changed: make another one instead of setting {name!r}")
+        raise AttributeError(
+            f"a stop condition cannot be changed: make another one instead of setting {name!r}"
+        )
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and repr(other) == repr(self) and vars(other) == vars(self)
@@ -47,7 +50,8 @@ class Stop:
         return hash((type(self), *vars(self).values()))
 
     def check(self, progress: Progress, extended: dict[str, float]) -> Tripped | None:
-        """The leaf that makes it true, or None. `extended` is what people added to limits, by leaf."""
+        """The leaf that makes it true, or None. `extended` is what people added to limits, by
+        leaf."""
         raise NotImplementedError
 
     def leaves(self) -> "list[Leaf]":
@@ -64,7 +68,8 @@ class Stop:
 def _stop(value: object) -> Stop:
     if not isinstance(value, Stop):
         raise InvalidDefinition(
-            f"combine stop conditions with each other, for example MaxSteps(30) | MaxCost(5), not with {value!r}"
+            f"combine stop conditions with each other, for example MaxSteps(30) | "
+            f"MaxCost(5), not with {value!r}"
         )
     return value
 
@@ -96,7 +101,9 @@ class Both(_Two):
     """True when both are; the right one is the leaf that tripped."""
 
     def check(self, progress: Progress, extended: dict[str, float]) -> Tripped | None:
-        return self.right.check(progress, extended) if self.left.check(progress, extended) else None
+        if self.left.check(progress, extended):
+            return self.right.check(progress, extended)
+        return None
 
     def __repr__(self) -> str:
         return f"({self.left!r} & {self.right!r})"
@@ -111,7 +118,8 @@ class Leaf(Stop):
         """The same condition with another action.
 
         Args:
-            action: what happens when it trips: `"stop"` (the default) or `"pause"`, which asks a person.
+            action: what happens when it trips: `"stop"` (the default) or `"pause"`, which asks a
+                person.
         """
         if action not in ("stop", "pause"):
             raise InvalidDefinition(f"then() needs 'stop' or 'pause', got {action!r}")
@@ -123,7 +131,9 @@ class Leaf(Stop):
         return [self]
 
     def check(self, progress: Progress, extended: dict[str, float]) -> Tripped | None:
-        return Tripped(self, self.action) if self.true(progress, extended.get(self.name, 0.0)) else None
+        if self.true(progress, extended.get(self.name, 0.0)):
+            return Tripped(self, self.action)
+        return None
 
     @property
     def name(self) -> str:
@@ -146,8 +156,14 @@ class _Max(Leaf):
     limit: float
 
     def __init__(self, limit: float, action: Literal["stop", "pause"] = "stop") -> None:
-        if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < float("inf"):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"{type(self).__name__} takes a number greater than 0, not {limit!r}")
+        if (
+            isinstance(limit, bool)
+            or not isinstance(limit, int | float)  # pyright: ignore[reportUnnecessaryIsInstance]
+            or not 0 < limit < float("inf")
+        ):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(
+                f"{type(self).__name__} takes a number greater than 0, not {limit!r}"
+            )
         self._say(limit=limit, action=action)
 
     @property
@@ -202,27 +218,37 @@ class MaxCost(_Max):
 
 
 class MaxTime(_Max):
-    """At most so long since the start, waiting included; with `waiting=False`, without the time in which it waited for people.
+    """At most so long since the start, waiting included; with `waiting=False`, without the time in
+    which it waited for people.
 
     Args:
         limit: seconds or a `timedelta`.
         action: `"stop"`, or `"pause"` to ask a person.
-        waiting: whether the time counts in which the run was paused, or had nothing to do before somebody decided.
+        waiting: whether the time counts in which the run was paused, or had nothing to do before
+            somebody decided.
     """
 
     waiting: bool
 
-    def __init__(self, limit: Duration, action: Literal["stop", "pause"] = "stop", *, waiting: bool = True) -> None:
-        super().__init__(seconds(limit, "MaxTime") if isinstance(limit, timedelta) else limit, action)
+    def __init__(
+        self, limit: Duration, action: Literal["stop", "pause"] = "stop", *, waiting: bool = True
+    ) -> None:
+        super().__init__(
+            seconds(limit, "MaxTime") if isinstance(limit, timedelta) else limit, action
+        )
         if not isinstance(waiting, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(f"MaxTime: waiting= must be True or False, got {waiting!r:.80}")
         self._say(waiting=waiting)
 
     def measure(self, progress: Progress) -> float:
-        return progress.elapsed if self.waiting else progress.elapsed - progress.waited
+        if self.waiting:
+            return progress.elapsed
+        return progress.elapsed - progress.waited
 
     def __repr__(self) -> str:
-        return super().__repr__() if self.waiting else f"MaxTime({self.limit}, waiting=False)"
+        if self.waiting:
+            return super().__repr__()
+        return f"MaxTime({self.limit}, waiting=False)"
 
 
 class TextMention(Leaf):

@@ -1,4 +1,5 @@
-"""Summaries: when one is due, what its model is asked, and what stands in the place of what it covers. All of it pure."""
+"""Summaries: when one is due, what its model is asked, and what stands in the place of what it
+covers. All of it pure."""
 
 from collections.abc import Sequence
 
@@ -14,10 +15,14 @@ RESULT = 2000
 def covered(thread: Thread, after: int, keep: int) -> int:
     """How many messages the next summary is to cover; 0 while none is due.
 
-    It is due when more than `after` messages are not covered by the one before. The last `keep` stay as they are, and a reply
-    stays with the results of its calls. Only the transcript counts, which does not change while a model is at work.
+    It is due when more than `after` messages are not covered by the one before. The last `keep`
+    stay as they are, and a reply stays with the results of its calls. Only the transcript counts,
+    which does not change while a model is at work.
     """
-    old = thread.summary.covers if thread.summary else 0
+    if thread.summary:
+        old = thread.summary.covers
+    else:
+        old = 0
     if len(thread.transcript) - old <= after:
         return 0
     cut = len(thread.transcript) - keep
@@ -29,7 +34,10 @@ def covered(thread: Thread, after: int, keep: int) -> int:
 def question(thread: Thread, covers: int) -> UserMessage:
     """What the summarising model reads: the summary before, and what came since."""
     old, said = thread.summary, thread.transcript.need()
-    lines = [f"The summary so far:\n{old.text}\n\nWhat came since:"] if old else []
+    if old:
+        lines = [f"The summary so far:\n{old.text}\n\nWhat came since:"]
+    else:
+        lines = []
     lines += map(_told, said[old.covers if old else 0 : covers])
     return UserMessage("\n".join(lines))
 
@@ -38,8 +46,14 @@ def _told(message: Message) -> str:
     if isinstance(message, UserMessage):
         return f"User: {message.text}"
     if isinstance(message, ToolResult):
-        content = message.content if isinstance(message.content, str) else encode(message.content).decode()
-        cut = f"{content[:RESULT]} … ({len(content)} characters)" if len(content) > RESULT else content
+        if isinstance(message.content, str):
+            content = message.content
+        else:
+            content = encode(message.content).decode()
+        if len(content) > RESULT:
+            cut = f"{content[:RESULT]} … ({len(content)} characters)"
+        else:
+            cut = content
         return f"Result of {message.tool}: {cut}"
     return "\n".join(_spoken(message)) or "Assistant: (nothing)"
 
@@ -57,9 +71,14 @@ def _spoken(message: AssistantMessage) -> list[str]:
 def shortened(
     messages: Sequence[Message], summary: Summary | None, instruction: Sequence[Message]
 ) -> Sequence[Message]:
-    """A conversation with the summary in the place of what it covers. What a person last wanted stays in their own words."""
+    """A conversation with the summary in the place of what it covers. What a person last wanted
+    stays in their own words."""
     if summary is None:
         return messages
     wanted = set(map(id, instruction))
     kept = [message for message in messages[: summary.covers] if id(message) in wanted]
-    return (UserMessage(f"Summary of the conversation so far:\n{summary.text}"), *kept, *messages[summary.covers :])
+    return (
+        UserMessage(f"Summary of the conversation so far:\n{summary.text}"),
+        *kept,
+        *messages[summary.covers :],
+    )

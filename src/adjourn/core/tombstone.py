@@ -12,9 +12,13 @@ if TYPE_CHECKING:
 
 
 def erased(state: State, seq: int, record: r.Erased) -> None:
-    """Whatever was folded before, this is all there is: a state that somebody kept says no more than a new one."""
+    """Whatever was folded before, this is all there is: a state that somebody kept says no more
+    than a new one."""
     state.become(type(state)(state.trust))
-    state.run, state.started = record.run, r.Started(run=record.run, kind=record.kind, program=record.program)
+    state.run, state.started = (
+        record.run,
+        r.Started(run=record.run, kind=record.kind, program=record.program),
+    )
     state.status, state.seq, state.at, state.erased = Status(record.status), seq, record.at, record
 
 

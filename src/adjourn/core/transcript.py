@@ -1,7 +1,9 @@
-"""A conversation that only grows: what was said is shared between all who have read it, and copied by nobody.
+"""A conversation that only grows: what was said is shared between all who have read it, and copied
+by nobody.
 
-A transcript is a row of segments that never change again, and a tail of its own. The next turn of a conversation begins with
-the segments of the turn before. A request is a view of it: its length is fixed when it is made, and nothing is copied.
+A transcript is a row of segments that never change again, and a tail of its own. The next turn of a
+conversation begins with the segments of the turn before. A request is a view of it: its length is
+fixed when it is made, and nothing is copied.
 """
 
 import operator
@@ -15,21 +17,25 @@ from adjourn.core.model_request import Running
 SEGMENT = 1_000
 """So many messages have the segments of a transcript; its tail has fewer."""
 ABSENT = UserMessage("(the turns before this one are not loaded)")
-"""In the place of every message of earlier turns where a journal is folded without them. Never sent, and never shown."""
+"""In the place of every message of earlier turns where a journal is folded without them. Never
+sent, and never shown."""
 ERASED = UserMessage("[erased]"), AssistantMessage((Text(text="[erased]"),))
-"""In the place of every message of earlier turns that were erased: of what was said to the agent, and of its replies."""
+"""In the place of every message of earlier turns that were erased: of what was said to the agent,
+and of its replies."""
 
 Segment = Sequence[Message]
 
 
 def is_erased(message: Message) -> bool:
-    """Whether it stands for one that was erased. The very object: a text that only looks the same does not."""
+    """Whether it stands for one that was erased. The very object: a text that only looks the same
+    does not."""
     return message is ERASED[0] or message is ERASED[1]
 
 
 def erased(messages: int, replies: int) -> "Transcript":
-    """A conversation of so many messages and replies of which nothing else is known. They are counted as they were, so that
-    whatever names a place in the conversation still names the same one."""
+    """A conversation of so many messages and replies of which nothing else is known. They are
+    counted as they were, so that whatever names a place in the conversation still names the same
+    one."""
     told, spoke = ERASED
     pairs = min(replies, messages - replies)
     rest = [told] * (messages - replies - pairs) + [spoke] * (replies - pairs)
@@ -37,7 +43,8 @@ def erased(messages: int, replies: int) -> "Transcript":
 
 
 class Messages(Sequence[Message]):
-    """A stretch of messages, in order. What two of them have in common they share. Never changed; slices of it are views too."""
+    """A stretch of messages, in order. What two of them have in common they share. Never changed;
+    slices of it are views too."""
 
     __slots__ = ()
 
@@ -67,7 +74,10 @@ class Messages(Sequence[Message]):
                 return tuple(map(self.at, range(first, until, step)))
             return self.stretch(first, max(first, until))
         count = len(self)
-        found = place + count if place < 0 else place
+        if place < 0:
+            found = place + count
+        else:
+            found = place
         if not 0 <= found < count:
             raise IndexError(f"there is no message {place} of {count}")
         return self.at(found)
@@ -85,11 +95,14 @@ class Messages(Sequence[Message]):
 
 
 class TranscriptView(Messages):
-    """The messages of a transcript from one place to another, and some behind them. The transcript may grow meanwhile."""
+    """The messages of a transcript from one place to another, and some behind them. The transcript
+    may grow meanwhile."""
 
     __slots__ = ("_behind", "_count", "_first", "_of")
 
-    def __init__(self, of: Messages, first: int, until: int, behind: Sequence[Message] = ()) -> None:
+    def __init__(
+        self, of: Messages, first: int, until: int, behind: Sequence[Message] = ()
+    ) -> None:
         self._of, self._first, self._count, self._behind = of, first, until - first, tuple(behind)
 
     def __len__(self) -> int:
@@ -115,15 +128,21 @@ class TranscriptView(Messages):
 
     def between(self, first: int, until: int) -> Iterator[Message]:
         """See `Messages.between`."""
-        shared = self._of.between(self._first + min(first, self._count), self._first + min(until, self._count))
+        shared = self._of.between(
+            self._first + min(first, self._count), self._first + min(until, self._count)
+        )
         own = self._behind[max(0, first - self._count) : max(0, until - self._count)]
-        return chain(shared, own) if own else shared
+        if own:
+            return chain(shared, own)
+        return shared
 
 
 class Transcript(Messages):
-    """All that was said in a conversation so far. Only `append` and `extend` change it, and only at its end.
+    """All that was said in a conversation so far. Only `append` and `extend` change it, and only at
+    its end.
 
-    `absent`: so many messages at its beginning are not here; whoever wants to read them calls `need` first.
+    `absent`: so many messages at its beginning are not here; whoever wants to read them calls
+        `need` first.
     """
 
     __slots__ = ("_replies", "_running", "_segments", "_tail", "absent")
@@ -137,30 +156,50 @@ class Transcript(Messages):
         self.extend(messages)
 
     def next_turn(self) -> "Transcript":
-        """One that begins with all of this and grows by itself. It costs the tail, however long the conversation is."""
-        return Transcript(absent=self.absent).begin(self._segments, self._tail, self._replies, self._running)
+        """One that begins with all of this and grows by itself. It costs the tail, however long the
+        conversation is."""
+        return Transcript(absent=self.absent).begin(
+            self._segments, self._tail, self._replies, self._running
+        )
 
     def begin(
-        self, segments: Sequence[Segment], tail: Sequence[Message], replies: int, running: Running | None = None
+        self,
+        segments: Sequence[Segment],
+        tail: Sequence[Message],
+        replies: int,
+        running: Running | None = None,
     ) -> "Transcript":
-        """Itself, with these parts at its beginning: as many replies are among them, and this is the hash over them."""
+        """Itself, with these parts at its beginning: as many replies are among them, and this is
+        the hash over them."""
         self._segments, self._tail, self._replies = list(segments), list(tail), replies
-        self._running = running.copy() if running else None
+        if running:
+            self._running = running.copy()
+        else:
+            self._running = None
         return self
 
     def first(self, count: int, replies: int) -> "Transcript":
-        """One that begins with the first so many messages, of which so many are replies. The hash over them is not known."""
+        """One that begins with the first so many messages, of which so many are replies. The hash
+        over them is not known."""
         here = count - self.absent
         full, rest = divmod(here, SEGMENT)
-        part = self._segments[full] if full < len(self._segments) else self._tail
+        if full < len(self._segments):
+            part = self._segments[full]
+        else:
+            part = self._tail
         return Transcript(absent=self.absent).begin(self._segments[:full], part[:rest], replies)
 
     def without(self, count: int) -> "Transcript":
-        """The same conversation, but its first so many messages are absent: as if it had been folded without them."""
+        """The same conversation, but its first so many messages are absent: as if it had been
+        folded without them."""
         if self.absent == count:
             return self
-        replies = sum(type(message) is AssistantMessage for message in self.between(count, len(self)))
-        return Transcript(self.between(count, len(self)), absent=count, replies=self._replies - replies)
+        replies = sum(
+            type(message) is AssistantMessage for message in self.between(count, len(self))
+        )
+        return Transcript(
+            self.between(count, len(self)), absent=count, replies=self._replies - replies
+        )
 
     def behind(self, before: "Transcript") -> "Transcript":
         """The same conversation, with what was absent in its place."""
@@ -205,10 +244,12 @@ class Transcript(Messages):
             self.append(message)
 
     def need(self) -> "Transcript":
-        """Itself; raises `ValueError` if its beginning is not here: nobody may take the rest for the whole."""
+        """Itself; raises `ValueError` if its beginning is not here: nobody may take the rest for
+        the whole."""
         if self.absent:
             raise ValueError(
-                f"the first {self.absent} messages of this conversation stand in the journals of the turns before, and were not loaded"
+                f"the first {self.absent} messages of this conversation stand in the "
+                f"journals of the turns before, and were not loaded"
             )
         return self
 
@@ -224,7 +265,9 @@ class Transcript(Messages):
         if place < self.absent:
             return ABSENT
         segment, within = divmod(place - self.absent, SEGMENT)
-        return self._segments[segment][within] if segment < len(self._segments) else self._tail[within]
+        if segment < len(self._segments):
+            return self._segments[segment][within]
+        return self._tail[within]
 
     def between(self, first: int, until: int) -> Iterator[Message]:
         """See `Messages.between`."""
@@ -233,6 +276,9 @@ class Transcript(Messages):
         place, end = max(0, first - self.absent), until - self.absent
         while place < end:
             segment, within = divmod(place, SEGMENT)
-            part = self._segments[segment] if segment < len(self._segments) else self._tail
+            if segment < len(self._segments):
+                part = self._segments[segment]
+            else:
+                part = self._tail
             yield from islice(part, within, min(len(part), within + end - place))
             place += SEGMENT - within

@@ -1,4 +1,5 @@
-"""What a fold believes: which of people's records count. Without deciders all do, but those that a worker disowned."""
+"""What a fold believes: which of people's records count. Without deciders all do, but those that a
+worker disowned."""
 
 from __future__ import annotations
 
@@ -10,7 +11,16 @@ import msgspec
 from adjourn.core.authority import is_filled, objection, votes_of
 from adjourn.core.ids import local_event
 from adjourn.core.record_parts import ApprovalSlot
-from adjourn.core.records import AnyRecord, Asked, Decided, Disowned, Emitted, Forked, Suspended, Upgraded
+from adjourn.core.records import (
+    AnyRecord,
+    Asked,
+    Decided,
+    Disowned,
+    Emitted,
+    Forked,
+    Suspended,
+    Upgraded,
+)
 from adjourn.core.signatures import SEALED, Trust, is_genuine, prefix_digest, shown, was_accepted
 from adjourn.core.upgraded_journal import Numbered, as_upgraded
 
@@ -20,15 +30,18 @@ if TYPE_CHECKING:
 
 
 class FoldAgain(ValueError):
-    """A record takes an earlier one back that is folded already, or reads it differently: fold the journal again from its
-    beginning."""
+    """A record takes an earlier one back that is folded already, or reads it differently: fold the
+    journal again from its beginning."""
 
     def __init__(self) -> None:
-        super().__init__("a record of this run was taken back or upgraded: fold its journal again from the beginning")
+        super().__init__(
+            "a record of this run was taken back or upgraded: fold its journal again from the beginning"
+        )
 
 
 class Belief(msgspec.Struct):
-    """Of one fold: the records that do not count (`void`), and those of them that are to be disowned.
+    """Of one fold: the records that do not count (`void`), and those of them that are to be
+    disowned.
 
     `untrusted` says why a worker must not go on with the run at all.
     """
@@ -40,19 +53,30 @@ class Belief(msgspec.Struct):
     nonces: set[str] = msgspec.field(default_factory=set[str])
     answered: bool = False
 
-    def sifted(self, state: State, records: Iterable[Numbered]) -> Iterator[tuple[int, AnyRecord, bool]]:
-        """Every record, and whether it counts. The state must have folded all before the next is asked for."""
-        batch = records if isinstance(records, list) else list(records)
+    def sifted(
+        self, state: State, records: Iterable[Numbered]
+    ) -> Iterator[tuple[int, AnyRecord, bool]]:
+        """Every record, and whether it counts. The state must have folded all before the next is
+        asked for."""
+        if isinstance(records, list):
+            batch = records
+        else:
+            batch = list(records)
         void, upgrades = set[int](), set[int]()
         for seq, record in batch:
             if type(record) is Disowned:
                 void.add(record.seq)
             elif type(record) is Upgraded:
                 upgrades.add(seq)
-        if (upgrades and state.seq) or any(seq <= state.seq and seq not in self.void for seq in void):
+        if (upgrades and state.seq) or any(
+            seq <= state.seq and seq not in self.void for seq in void
+        ):
             raise FoldAgain
         self.upgrades |= upgrades
-        read = as_upgraded(batch) if upgrades else batch
+        if upgrades:
+            read = as_upgraded(batch)
+        else:
+            read = batch
         for place, (seq, record) in enumerate(read):
             counts = seq not in void
             if state.trust is not None and counts and isinstance(record, SEALED):
@@ -71,7 +95,8 @@ class Belief(msgspec.Struct):
             raise FoldAgain
 
     def _counts(self, state: State, trust: Trust, batch: Sequence[Numbered], place: int) -> bool:
-        """What a worker has gone on from is history: it counts. Only a call that needs an agreement asks for signatures again."""
+        """What a worker has gone on from is history: it counts. Only a call that needs an agreement
+        asks for signatures again."""
         seq, record = batch[place]
         if isinstance(record, Forked):
             self.untrusted = self.untrusted or self._kept(state, trust, batch, place, record)
@@ -86,34 +111,57 @@ class Belief(msgspec.Struct):
             if record.seal is not None:
                 self.nonces.add(record.seal.nonce)
             return True
-        why = "its signature was used before" if used else self._flaw(state, trust, record, about)
+        if used:
+            why = "its signature was used before"
+        else:
+            why = self._flaw(state, trust, record, about)
         if why:
-            interrupt = record.i if isinstance(record, Decided) else about[0].i
+            if isinstance(record, Decided):
+                interrupt = record.i
+            else:
+                interrupt = about[0].i
             self.disowns.append(Disowned(seq=seq, i=interrupt, by=record.by, why=why))
         elif record.seal is not None:
             self.nonces.add(record.seal.nonce)
         return not why
 
-    def _flaw(self, state: State, trust: Trust, record: Decided | Emitted, about: Sequence[Asked | Suspended]) -> str:
+    def _flaw(
+        self,
+        state: State,
+        trust: Trust,
+        record: Decided | Emitted,
+        about: Sequence[Asked | Suspended],
+    ) -> str:
         if not about:
             return "it is about nothing that was open"
-        return trust.flaw(state.run, record, shown(state.run, about[0]) if isinstance(record, Decided) else "")
+        return trust.flaw(
+            state.run, record, shown(state.run, about[0]) if isinstance(record, Decided) else ""
+        )
 
-    def _kept(self, state: State, trust: Trust, batch: Sequence[Numbered], place: int, record: Forked) -> str:
-        """Why a fork must not go on: it keeps people's answers, and nobody who is trusted has said so."""
+    def _kept(
+        self, state: State, trust: Trust, batch: Sequence[Numbered], place: int, record: Forked
+    ) -> str:
+        """Why a fork must not go on: it keeps people's answers, and nobody who is trusted has said
+        so."""
         if record.answers != "keep":
-            return "it is a fork with people's answers in it, and does not say who keeps them" if self.answered else ""
+            if self.answered:
+                return "it is a fork with people's answers in it, and does not say who keeps them"
+            return ""
         if batch[0][0] != 1:
             return "it became a fork after it had begun"
         why = trust.flaw(state.run, record, prefix_digest(record, [x for _, x in batch[:place]]))
-        return f"it is a fork that keeps people's answers, and {why}" if why else ""
+        if why:
+            return f"it is a fork that keeps people's answers, and {why}"
+        return ""
 
 
 def _about(state: State, record: Decided | Emitted) -> list[Asked | Suspended]:
     """What it decides, if that is open: one interrupt, or the questions that wait for an event."""
     if isinstance(record, Decided):
         opened = state.open.get(record.i)
-        return [opened.record] if opened else []
+        if opened:
+            return [opened.record]
+        return []
     found: list[Asked | Suspended] = []
     for asked in state.open_suspensions():
         if asked.kind == "question" and asked.event and local_event(asked.event) == record.event:
@@ -122,16 +170,20 @@ def _about(state: State, record: Decided | Emitted) -> list[Asked | Suspended]:
 
 
 def is_vouched(state: State, call: Call, gate: Sequence[ApprovalSlot]) -> bool:
-    """Whether people whom a worker trusts stand behind a call that has begun, and would fill this gate.
+    """Whether people whom a worker trusts stand behind a call that has begun, and would fill this
+    gate.
 
-    A file can say that a call was begun which nobody agreed to. Nothing more is done on its account.
+    A file can say that a call was begun which nobody agreed to. Nothing more is done on its
+    account.
     """
     if state.trust is None:
         return True
     if call.basis is None:
         return False
     asked, decisions = call.basis.asked, call.basis.decisions
-    signed = [decided for decided in decisions if is_genuine(state.trust, state.run, asked, decided)]
+    signed = [
+        decided for decided in decisions if is_genuine(state.trust, state.run, asked, decided)
+    ]
     requesters = frozenset(asked.requesters)
     if objection(state.run, call.basis.intended, asked, signed, requesters, call.basis.intended.at):
         return False

@@ -31,9 +31,21 @@ from adjourn.core.status import CANCELS
 from adjourn.core.upgraded_journal import as_upgraded, may_change, read_as
 
 STAYS: Mapping[type[Any], frozenset[str]] = {
-    Asked: frozenset({
-        "tool", "args", "definition", "describes", "payload", "schema", "reason", "rules", "under", "action", "digest",
-    }),
+    Asked: frozenset(
+        {
+            "tool",
+            "args",
+            "definition",
+            "describes",
+            "payload",
+            "schema",
+            "reason",
+            "rules",
+            "under",
+            "action",
+            "digest",
+        }
+    ),
     Decided: frozenset({"edit", "digest"}),
     Suspended: frozenset({"type", "payload", "schema"}),
     Intended: frozenset({"tool", "input", "digest", "under"}),
@@ -42,12 +54,14 @@ STAYS: Mapping[type[Any], frozenset[str]] = {
     Parked: frozenset({"blocked"}),
     Faulted: frozenset({"error"}),
     Chapter: frozenset({"state"}),
-}  # fmt: skip
-"""What an upgrader may name differently without effect: it stays what people saw, and what was begun."""
+}
+"""What an upgrader may name differently without effect: it stays what people saw, and what was
+begun."""
 
 
 def objections(records: Sequence[AnyRecord]) -> Iterator[str]:
-    """Why a journal must not be taken as it is: calls that nobody stands behind, upgrades that change what has happened."""
+    """Why a journal must not be taken as it is: calls that nobody stands behind, upgrades that
+    change what has happened."""
     yield from violations(records)
     for place, record in enumerate(records):
         if isinstance(record, Upgraded) and (why := flaw(records[:place], record)):
@@ -58,7 +72,9 @@ def objections(records: Sequence[AnyRecord]) -> Iterator[str]:
 def flaw(before: Sequence[AnyRecord], upgraded: Upgraded) -> str:
     """Why this cannot follow these records as their upgrade; "" if it can."""
     why, was, now = _judged(before, upgraded)
-    return why or ("" if upgraded.began == _began(was, now) else "it does not say with what its calls began")
+    return why or (
+        "" if upgraded.began == _began(was, now) else "it does not say with what its calls began"
+    )
 
 
 def _judged(before: Sequence[AnyRecord], upgraded: Upgraded) -> tuple[str, State, State]:
@@ -94,9 +110,15 @@ def _misread(read: Sequence[AnyRecord], upgraded: Upgraded) -> Iterator[str]:
         if more := sorted(fields.keys() - may_change(record)):
             yield f"{_named(int(seq), record)}: {more[0]!r} stays as it was written"
         elif isinstance(record, Decided) and record.i not in settled:
-            yield f"{_named(int(seq), record)}: what it was about has not ended, so its edit stays as it was written"
+            yield (
+                f"{_named(int(seq), record)}: what it was about has not ended, so its "
+                f"edit stays as it was written"
+            )
         elif isinstance(record, Replied) and _said(record) != _said(read_as(record, fields)):
-            yield f"{_named(int(seq), record)}: what the model said stays, but for the tools and arguments of its calls"
+            yield (
+                f"{_named(int(seq), record)}: what the model said stays, but for the "
+                f"tools and arguments of its calls"
+            )
 
 
 def _settled(records: Sequence[AnyRecord]) -> set[str]:
@@ -119,25 +141,47 @@ def _said(record: AnyRecord) -> list[Any]:
 
 
 def _outline(state: State) -> dict[str, Any]:
-    """What has happened, apart from names, arguments and results: an upgrade leaves all of it as it is."""
+    """What has happened, apart from names, arguments and results: an upgrade leaves all of it as it
+    is."""
     threads: dict[str, Any] = {}
     for path, thread in state.threads.items():
         slots = [(slot.call, slot.result is None) for slot in thread.slots]
         counted = (thread.turn, thread.requests, thread.unfilled, thread.final, thread.usage)
         threads[path] = (*counted, slots, len(thread.pending), len(thread.transcript))
     flow = state.flow and (
-        sorted(state.flow.tokens), sorted(state.flow.scopes), state.flow.events, state.flow.steps, state.flow.closing,
-        [heard.n for heard in state.flow.heard], len(state.flow.problems),
-    )  # fmt: skip
+        sorted(state.flow.tokens),
+        sorted(state.flow.scopes),
+        state.flow.events,
+        state.flow.steps,
+        state.flow.closing,
+        [heard.n for heard in state.flow.heard],
+        len(state.flow.problems),
+    )
     return {
-        "the run's status": (state.status, state.epoch, state.pause, state.cancel, state.ended, state.gave_up),
+        "the run's status": (
+            state.status,
+            state.epoch,
+            state.pause,
+            state.cancel,
+            state.ended,
+            state.gave_up,
+        ),
         "calls that have not ended": {id: _shape(call) for id, call in state.live.items()},
         "what is owed": list(state.owed),
         "effects that were done": [(id, _shape(call)) for id, call in state.effects.items()],
-        "what people are asked": {i: (x.seq, x.record.kind, x.votes, x.disowned) for i, x in state.open.items()},
+        "what people are asked": {
+            i: (x.seq, x.record.kind, x.votes, x.disowned) for i, x in state.open.items()
+        },
         "what people agreed to": (state.grants, state.granted, sorted(state.requesters)),
         "the ids of questions": (sorted(state.ids), state.asked_count),
-        "failures and limits": (state.faults, state.extended, state.stop_now, state.flags, state.deaths, state.lost),
+        "failures and limits": (
+            state.faults,
+            state.extended,
+            state.stop_now,
+            state.flags,
+            state.deaths,
+            state.lost,
+        ),
         "conversations": (threads, state.usage, state.steps),
         "where the flow is": flow,
     }
@@ -145,15 +189,40 @@ def _outline(state: State) -> dict[str, Any]:
 
 def _shape(call: Call) -> tuple[Any, ...]:
     return (
-        call.path, call.kind, call.phase, call.attempt, call.epoch, call.at, call.effect, call.undo, call.digest,
-        sorted(call.memo), call.grant, call.inherited, call.edited, call.queued, call.verified, call.doubt,
-        call.doubts, call.settle, call.settles, call.denied, call.left, call.lost, bool(call.error), call.ran,
-        call.suspended, call.resume_to, call.undone, sorted(call.compensated),
-    )  # fmt: skip
+        call.path,
+        call.kind,
+        call.phase,
+        call.attempt,
+        call.epoch,
+        call.at,
+        call.effect,
+        call.undo,
+        call.digest,
+        sorted(call.memo),
+        call.grant,
+        call.inherited,
+        call.edited,
+        call.queued,
+        call.verified,
+        call.doubt,
+        call.doubts,
+        call.settle,
+        call.settles,
+        call.denied,
+        call.left,
+        call.lost,
+        bool(call.error),
+        call.ran,
+        call.suspended,
+        call.resume_to,
+        call.undone,
+        sorted(call.compensated),
+    )
 
 
 def _began(was: State, now: State) -> dict[str, tuple[str, Any]]:
-    """With what calls began that are read differently now. Those that may have begun in a lost time are among them."""
+    """With what calls began that are read differently now. Those that may have begun in a lost time
+    are among them."""
     found: dict[str, tuple[str, Any]] = {}
     for id, old in {**was.effects, **was.live}.items():
         new = now.live.get(id) or now.effects[id]
@@ -174,13 +243,19 @@ def plain_journal(records: Sequence[AnyRecord]) -> list[dict[str, Any]]:
 
 
 def upgrade_to(
-    records: Sequence[AnyRecord], wanted: Sequence[AnyRecord], fingerprint: dict[str, Any], changes: Sequence[str]
+    records: Sequence[AnyRecord],
+    wanted: Sequence[AnyRecord],
+    fingerprint: dict[str, Any],
+    changes: Sequence[str],
 ) -> list[Upgraded | Closed]:
-    """The upgrade that makes these records be read as the wanted ones, and what takes approvals back that show something
-    else than would run now: they are asked for again. Raises `ValueError` if an upgrade cannot do that."""
+    """The upgrade that makes these records be read as the wanted ones, and what takes approvals
+    back that show something else than would run now: they are asked for again. Raises `ValueError`
+    if an upgrade cannot do that."""
     read = _read(records)
     if len(read) != len(wanted):
-        raise ValueError(f"{len(read)} records became {len(wanted)}; what happened stays, one record for each")
+        raise ValueError(
+            f"{len(read)} records became {len(wanted)}; what happened stays, one record for each"
+        )
     now, settled = dict[str, dict[str, Any]](), _settled(read)
     for seq, (old, new) in enumerate(zip(read, wanted, strict=True), 1):
         fields = _changed(seq, old, new)
@@ -194,7 +269,8 @@ def upgrade_to(
 
 
 def carried(records: Sequence[AnyRecord], at: int) -> list[Upgraded]:
-    """The upgrade that makes a journal cut at `at` be read as the whole one is; nothing if none comes later."""
+    """The upgrade that makes a journal cut at `at` be read as the whole one is; nothing if none
+    comes later."""
     later = [record for record in records[at:] if isinstance(record, Upgraded)]
     if not later:
         return []
@@ -205,7 +281,9 @@ def carried(records: Sequence[AnyRecord], at: int) -> list[Upgraded]:
         for seq, fields in upgraded.now.items():
             if int(seq) <= at:
                 now.setdefault(seq, {}).update(fields)
-    made = Upgraded(fingerprint=later[-1].fingerprint, changes=tuple(told), now=now, at=records[at - 1].at)
+    made = Upgraded(
+        fingerprint=later[-1].fingerprint, changes=tuple(told), now=now, at=records[at - 1].at
+    )
     why, was, then = _judged(records[:at], made)
     if why:
         raise ValueError(why)
@@ -217,13 +295,17 @@ def _changed(seq: int, old: AnyRecord, new: AnyRecord) -> dict[str, Any]:
     if type(old) is not type(new):
         raise ValueError(f"{_named(seq, old)} became a {new.__struct_config__.tag}")
     if isinstance(old, Started) and isinstance(new, Started):
-        graph = keeping_ids(old.graph, new.graph) if old.graph and new.graph else new.graph
+        if old.graph and new.graph:
+            graph = keeping_ids(old.graph, new.graph)
+        else:
+            graph = new.graph
         new = msgspec.structs.replace(new, graph=graph, fingerprint=old.fingerprint)
     fields = [name for name in old.__struct_fields__ if getattr(old, name) != getattr(new, name)]
     allowed, stays = may_change(old), STAYS.get(type(old), frozenset[str]())
     if isinstance(old, Decided) and old.seal is not None and "edit" in fields:
         raise ValueError(
-            f"{_named(seq, old)}: {old.by} has signed these arguments, and nobody signs others in their name: let a worker of the "
+            f"{_named(seq, old)}: {old.by} has signed these arguments, and nobody signs "
+            f"others in their name: let a worker of the "
             "old version finish the run"
         )
     found: dict[str, Any] = {}
@@ -236,7 +318,8 @@ def _changed(seq: int, old: AnyRecord, new: AnyRecord) -> dict[str, Any]:
 
 
 def _taken_back(was: State, now: State) -> Iterator[Closed]:
-    """What takes approvals back whose calls are others now: those that are open, and those that nobody has used."""
+    """What takes approvals back whose calls are others now: those that are open, and those that
+    nobody has used."""
     if now.status in CANCELS:
         return
     waits = {record.i: record for record in now.open_records()}
@@ -245,5 +328,10 @@ def _taken_back(was: State, now: State) -> Iterator[Closed]:
             waits[interrupt] = grant.asked
     for interrupt, asked in waits.items():
         old, new = was.live.get(asked.call), now.live.get(asked.call)
-        if asked.kind == "approval" and old and new and (old.tool, old.args) != (new.tool, new.args):
+        if (
+            asked.kind == "approval"
+            and old
+            and new
+            and (old.tool, old.args) != (new.tool, new.args)
+        ):
             yield Closed(i=interrupt, why="void")

@@ -1,4 +1,5 @@
-"""What the tour does and reads, in two ways: over HTTP, as the console does, and with a `Runtime` in this process."""
+"""What the tour does and reads, in two ways: over HTTP, as the console does, and with a `Runtime`
+in this process."""
 
 import asyncio
 import json
@@ -15,7 +16,7 @@ from adjourn.runtime.runtime import Runtime
 from adjourn.views.timeline import Timeline
 
 if TYPE_CHECKING:
-    from adjourn.server import Serving
+    from adjourn.server import RunningServer
 
 SECONDS = 90.0
 """The limit for one request."""
@@ -107,7 +108,7 @@ class Controls(Protocol):
 class HttpControls:
     """Over HTTP."""
 
-    def __init__(self, server: "Serving") -> None:
+    def __init__(self, server: "RunningServer") -> None:
         self._server = server
         self._api = f"{server.url}/api/v1"
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -117,7 +118,10 @@ class HttpControls:
         headers = {"Content-Type": "application/json"}
         if token:
             headers["Authorization"] = f"Bearer {self._server.token}"
-        data = None if body is None else json.dumps(body).encode()
+        if body is None:
+            data = None
+        else:
+            data = json.dumps(body).encode()
         return self._opener.open(urllib.request.Request(url, data, headers), timeout=SECONDS)
 
     async def ask(self, path: str, body: Any = None) -> tuple[int, Any]:
@@ -140,7 +144,9 @@ class HttpControls:
         first: Mapping[str, Any] = found["items"][0]
         call: Mapping[str, Any] = first["call"] or {}
         arguments = call.get("arguments", {})
-        return PendingItem(first["ref"], first["kind"], first["digest"], arguments, tuple(first["disowned"]))
+        return PendingItem(
+            first["ref"], first["kind"], first["digest"], arguments, tuple(first["disowned"])
+        )
 
     async def decide(self, item: PendingItem, choice: TourChoice) -> bool:
         """See `Controls.decide`."""
@@ -188,7 +194,10 @@ class HttpControls:
         status, found = await self.ask(f"/runs/{run}/timeline")
         if status != 200:
             return []
-        return [TourStep(step["name"], step["status"], step["arguments"], step["result"]) for step in found["steps"]]
+        return [
+            TourStep(step["name"], step["status"], step["arguments"], step["result"])
+            for step in found["steps"]
+        ]
 
     async def live_text(self, run: str) -> str:
         """See `Controls.live_text`."""
@@ -243,8 +252,14 @@ class RuntimeControls:
         if not found:
             return None
         first = found[0]
-        arguments = first.call.arguments if first.call else {}
-        digest = first.call.digest if first.call else ""
+        if first.call:
+            arguments = first.call.arguments
+        else:
+            arguments = {}
+        if first.call:
+            digest = first.call.digest
+        else:
+            digest = ""
         return PendingItem(first.ref, first.kind, digest, arguments, tuple(first.disowned))
 
     async def decide(self, item: PendingItem, choice: TourChoice) -> bool:
@@ -253,11 +268,15 @@ class RuntimeControls:
         try:
             match choice.verb:
                 case "approve":
-                    await runtime.approve(item.ref, by=by, digest=item.digest, edit=choice.edit, note=choice.note)
+                    await runtime.approve(
+                        item.ref, by=by, digest=item.digest, edit=choice.edit, note=choice.note
+                    )
                 case "deny":
                     await runtime.deny(item.ref, by=by, digest=item.digest, note=choice.note)
                 case "answer":
-                    await runtime.answer(item.ref, choice.value, by=by, digest=item.digest, note=choice.note)
+                    await runtime.answer(
+                        item.ref, choice.value, by=by, digest=item.digest, note=choice.note
+                    )
         except Conflict:
             return False
         return True
@@ -299,8 +318,14 @@ class RuntimeControls:
         works = await self.status(run) in ("running", "pausing")
         found: list[TourStep] = []
         for step in timeline.steps:
-            started = works and step.kind == "tool" and step.status == "ready"  # a read has no intent in the journal
-            found.append(TourStep(step.name, "running" if started else step.status, step.arguments, step.result))
+            started = (
+                works and step.kind == "tool" and step.status == "ready"
+            )  # a read has no intent in the journal
+            found.append(
+                TourStep(
+                    step.name, "running" if started else step.status, step.arguments, step.result
+                )
+            )
         return found
 
     async def live_text(self, run: str) -> str:

@@ -1,4 +1,5 @@
-"""The card of things to try. Each task is ticked from the journals, no matter who did it and how."""
+"""The card of things to try. Each task is ticked from the journals, no matter who did it and
+how."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -19,12 +20,16 @@ async def tasks(rt: Runtime) -> list[dict[str, Any]]:
     journals = {run: await rt.store.load(run) for run in ("DEMO-1", "DEMO-2", "DEMO-3", "DEMO-4")}
     worker = (await rt.store.get("DEMO-4")).worker
     return [
-        _refund(journals["DEMO-1"]), _research(journals["DEMO-2"]), _deployment(journals["DEMO-3"]),
+        _refund(journals["DEMO-1"]),
+        _research(journals["DEMO-2"]),
+        _deployment(journals["DEMO-3"]),
         _worker(journals["DEMO-4"], worker),
-    ]  # fmt: skip
+    ]
 
 
-def _task(id: str, title: str, text: str, done: bool, link: str, command: str = "") -> dict[str, Any]:
+def _task(
+    id: str, title: str, text: str, done: bool, link: str, command: str = ""
+) -> dict[str, Any]:
     return {"id": id, "title": title, "text": text, "done": done, "link": link, "command": command}
 
 
@@ -41,13 +46,22 @@ def _refund(journal: list[Numbered]) -> dict[str, Any]:
     title = "Approve a refund, but less"
     decided, asked = _first(journal, r.Decided), _first(journal, r.Asked)
     if decided is None:
-        text = "The agent wants to pay 48250 back. Read it, change the amount, approve: only what you approved runs."
-        link = f"/inbox/{quote(f'DEMO-1:{asked.i}', safe='')}" if asked else "/inbox"
+        text = (
+            "The agent wants to pay 48250 back. Read it, change the amount, approve: "
+            "only what you approved runs."
+        )
+        if asked:
+            link = f"/inbox/{quote(f'DEMO-1:{asked.i}', safe='')}"
+        else:
+            link = "/inbox"
         return _task("refund", title, text, False, link)
     state = State().fold_all(journal)
     if decided.edit is not None and asked is not None:
         args: Any = asked.args
-        text = f"{decided.by} changed {args['cents']} to {decided.edit.get('cents')} and approved. Only that ran."
+        text = (
+            f"{decided.by} changed {args['cents']} to {decided.edit.get('cents')} and "
+            f"approved. Only that ran."
+        )
     elif decided.verdict == "approve":
         text = f"{decided.by} approved it as it was. It ran once."
     else:
@@ -61,11 +75,19 @@ def _research(journal: list[Numbered]) -> dict[str, Any]:
     paused = _first(journal, r.PauseAsked) is not None
     if told := next(instructions, ""):
         return _task(
-            "research", title, f"You said “{told}”. It read that, and nothing was done twice.", True, "/runs/DEMO-2"
+            "research",
+            title,
+            f"You said “{told}”. It read that, and nothing was done twice.",
+            True,
+            "/runs/DEMO-2",
         )
     if paused:
         return _task(
-            "research", title, "It is paused and costs nothing. Resume it with an instruction.", False, "/runs/DEMO-2"
+            "research",
+            title,
+            "It is paused and costs nothing. Resume it with an instruction.",
+            False,
+            "/runs/DEMO-2",
         )
     text = "A research run is writing. Pause it, tell it to finish in three lines, resume."
     return _task("research", title, text, False, "/runs/DEMO-2")
@@ -88,9 +110,15 @@ def _worker(journal: list[Numbered], worker: str) -> dict[str, Any]:
     if taken := _taken(journal):
         seq, before, after = taken[-1]
         gone, new = _pid(before.worker), _pid(after.worker)
-        text = f"Process {gone} was gone; process {new} went on from record {seq - 1}. Nothing was counted twice."
+        text = (
+            f"Process {gone} was gone; process {new} went on from record {seq - 1}. "
+            f"Nothing was counted twice."
+        )
         return _task("worker", title, text, True, "/runs/DEMO-4")
-    text = "Paste this in a terminal. The run stops mid-step, and another worker goes on from the last record."
+    text = (
+        "Paste this in a terminal. The run stops mid-step, and another worker goes on "
+        "from the last record."
+    )
     return _task("worker", title, text, False, "/runs/DEMO-4", f"kill -9 {pid}" if pid else "")
 
 
@@ -99,12 +127,19 @@ def _taken(journal: list[Numbered]) -> list[tuple[int, r.Claimed, r.Claimed]]:
     found: list[tuple[int, r.Claimed, r.Claimed]] = []
     claimed: r.Claimed | None = None
     for (_, previous), (seq, record) in pairwise(journal):
-        claimed = previous if isinstance(previous, r.Claimed) else claimed
-        if isinstance(record, r.Claimed) and claimed is not None and not isinstance(previous, r.Parked):
+        if isinstance(previous, r.Claimed):
+            claimed = previous
+        if (
+            isinstance(record, r.Claimed)
+            and claimed is not None
+            and not isinstance(previous, r.Parked)
+        ):
             found.append((seq, claimed, record))
     return found
 
 
 def _pid(worker: str) -> str:
     process = WorkerId.parse(worker).process
-    return "" if process is None else str(process)
+    if process is None:
+        return ""
+    return str(process)

@@ -1,4 +1,5 @@
-"""What the demo adds to its server: the card's data, and its script in the console's page. No other server knows of it."""
+"""What the demo adds to its server: the card's data, and its script in the console's page. No other
+server knows of it."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,14 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 PATH = "/demo/guide"
-ADDED = b'<link rel="stylesheet" href="/demo.css"><script type="module" src="/demo.js"></script></head>'
+ADDED = (
+    b'<link rel="stylesheet" href="/demo.css"><script type="module" src="/demo.js"></script></head>'
+)
 
 
 def with_guide(app: "Starlette") -> "ASGIApp":
-    """The server's application with the card: its data at `PATH`, and its script in the console's page."""
+    """The server's application with the card: its data at `PATH`, and its script in the console's
+    page."""
 
     async def wrapped(scope: "Scope", receive: "Receive", send: "Send") -> None:
         if scope["type"] == "http" and scope["path"] == PATH:
@@ -65,7 +69,11 @@ def _with_script(send: "Send") -> "Send":
             body += message.get("body", b"")
             if not message.get("more_body"):
                 whole = body.replace(b"</head>", ADDED, 1)
-                kept = [(name, value) for name, value in head["headers"] if name not in (b"content-length", b"etag")]
+                kept = [
+                    (name, value)
+                    for name, value in head["headers"]
+                    if name not in (b"content-length", b"etag")
+                ]
                 length = (b"content-length", str(len(whole)).encode())
                 await send({**head, "headers": [*kept, length]})
                 await send({"type": "http.response.body", "body": whole})
@@ -74,4 +82,7 @@ def _with_script(send: "Send") -> "Send":
 
 
 def _is_html(message: "Message") -> bool:
-    return any(name == b"content-type" and value.startswith(b"text/html") for name, value in message["headers"])
+    return any(
+        name == b"content-type" and value.startswith(b"text/html")
+        for name, value in message["headers"]
+    )

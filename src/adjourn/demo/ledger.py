@@ -1,4 +1,5 @@
-"""The ledger of the demo: a file outside the store into which every tool writes what it really did."""
+"""The ledger of the demo: a file outside the store into which every tool writes what it really
+did."""
 
 import json
 import os
@@ -14,7 +15,8 @@ LEDGER = "ADJOURN_DEMO_LEDGER"
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """One line: a tool reached the outside world. `effect`: something changed there; False for a read or a known key."""
+    """One line: a tool reached the outside world. `effect`: something changed there; False for a
+    read or a known key."""
 
     tool: str
     key: str

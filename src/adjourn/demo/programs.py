@@ -1,4 +1,5 @@
-"""The agents and the flow of the demo. Their models are scripted, so no key is needed; their tools write to a ledger."""
+"""The agents and the flow of the demo. Their models are scripted, so no key is needed; their tools
+write to a ledger."""
 
 import asyncio
 import os
@@ -33,11 +34,14 @@ def pace(seconds: float) -> float:
 
 
 class Paced:
-    """A scripted model that writes word by word: `script` gives the text and the call, if any, of each reply."""
+    """A scripted model that writes word by word: `script` gives the text and the call, if any, of
+    each reply."""
 
     name = "scripted"
 
-    def __init__(self, script: Callable[[ModelRequest], tuple[str, Scripted | None]], word: float) -> None:
+    def __init__(
+        self, script: Callable[[ModelRequest], tuple[str, Scripted | None]], word: float
+    ) -> None:
         self._script, self._word = script, word
 
     async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
@@ -46,8 +50,17 @@ class Paced:
         for piece in text.split(" "):
             await asyncio.sleep(pace(self._word))
             yield TextDelta(piece + " ")
-        calls = [ToolCall(id=f"call_{request.index}", tool=wanted.tool, args=wanted.args)] if wanted else []
-        usage = Usage(1, 900 + 40 * len(request.messages), len(text) // 4 + 20, 0, 0.0021 + len(text) * 0.000004)
+        if wanted:
+            calls = [ToolCall(id=f"call_{request.index}", tool=wanted.tool, args=wanted.args)]
+        else:
+            calls = []
+        usage = Usage(
+            1,
+            900 + 40 * len(request.messages),
+            len(text) // 4 + 20,
+            0,
+            0.0021 + len(text) * 0.000004,
+        )
         yield Reply((Text(text=text), *calls), usage, "scripted")
 
 
@@ -66,7 +79,9 @@ async def _void(ctx: ToolContext, args: dict[str, Any], result: Any) -> None:
 
 
 @tool(effect="unsafe", undo=_void)
-async def refund(ctx: ToolContext, order_id: str, cents: int, currency: str, notify: bool, memo: str) -> dict[str, Any]:
+async def refund(
+    ctx: ToolContext, order_id: str, cents: int, currency: str, notify: bool, memo: str
+) -> dict[str, Any]:
     """Pay money back to the customer’s card."""
     write_entry(ctx, "refund", {"order_id": order_id, "cents": cents})
     await asyncio.sleep(pace(0.8))
@@ -99,14 +114,19 @@ support = Agent(
     "support-desk",
     model=ScriptedModel(
         ["I will look at the order first.", call("get_order", order_id="4417")],
-        ["Every glass is broken. A full refund has been agreed with the team lead.",
-         call("refund", order_id="4417", cents=48250, currency="EUR", notify=True, memo=MEMO)],
+        [
+            "Every glass is broken. A full refund has been agreed with the team lead.",
+            call("refund", order_id="4417", cents=48250, currency="EUR", notify=True, memo=MEMO),
+        ],
         _last_words,
     ),
     instructions="You help customers.",
     tools=[get_order, refund],
-    policy=Policy([ask("refund", when={"cents": gt(10_000)}, reason="large refund", expires_in=3600)], default="allow"),
-)  # fmt: skip
+    policy=Policy(
+        [ask("refund", when={"cents": gt(10_000)}, reason="large refund", expires_in=3600)],
+        default="allow",
+    ),
+)
 
 
 # 2. Research that can be steered
@@ -129,7 +149,11 @@ async def fetch_page(ctx: ToolContext, supplier: str) -> dict[str, Any]:
     """Read a supplier’s page."""
     write_entry(ctx, "fetch_page", {"supplier": supplier}, effect=False)
     await asyncio.sleep(pace(1.2))
-    return {"supplier": supplier, "delivers_in_weeks": 3 + len(supplier) % 7, "noise_db": 38 + len(supplier) % 9}
+    return {
+        "supplier": supplier,
+        "delivers_in_weeks": 3 + len(supplier) % 7,
+        "noise_db": 38 + len(supplier) % 9,
+    }
 
 
 def _research(request: ModelRequest) -> tuple[str, Scripted | None]:
@@ -143,16 +167,22 @@ def _research(request: ModelRequest) -> tuple[str, Scripted | None]:
         return "That is all of them.", None
     name = SUPPLIERS[len(seen) % len(SUPPLIERS)]
     text = (
-        f"Section {len(seen) + 1}. Of the nine suppliers, {name} comes next. Its own page says that it delivers to the whole "
-        "coast, that the outdoor unit can stand in salt air, and that somebody answers the telephone in winter. I will read the "
+        f"Section {len(seen) + 1}. Of the nine suppliers, {name} comes next. Its own page "
+        f"says that it delivers to the whole "
+        "coast, that the outdoor unit can stand in salt air, and that somebody answers the "
+        "telephone in winter. I will read the "
         "page before I believe any of it, and compare the noise at night with what the others promise."
     )
     return text, call("fetch_page", supplier=name)
 
 
 researcher = Agent(
-    "researcher", model=Paced(_research, 0.09), instructions="You compare suppliers.", tools=[fetch_page], stop=MaxSteps(60)
-)  # fmt: skip
+    "researcher",
+    model=Paced(_research, 0.09),
+    instructions="You compare suppliers.",
+    tools=[fetch_page],
+    stop=MaxSteps(60),
+)
 
 
 # 3. A deployment that can be taken back
@@ -245,8 +275,12 @@ def shelves() -> int:
 
 
 stocktaker = Agent(
-    "stocktaker", model=Paced(_stocktaking, 0.2), instructions="You count.", tools=[count_shelf], stop=MaxSteps(2 * SHELVES)
-)  # fmt: skip
+    "stocktaker",
+    model=Paced(_stocktaking, 0.2),
+    instructions="You count.",
+    tools=[count_shelf],
+    stop=MaxSteps(2 * SHELVES),
+)
 
 
 # 5. A flow, for its diagram
@@ -271,19 +305,30 @@ async def check_links(ctx: FlowContext) -> str:
 async def editor_reads(ctx: FlowContext) -> Any:
     """A person reads it."""
     return ctx.pause_for(
-        "edit", {"question": "Send “What is new in November” to 1,204 people?"}, resume_to="next",
+        "edit",
+        {"question": "Send “What is new in November” to 1,204 people?"},
+        resume_to="next",
         answer_schema={
-            "type": "object", "required": ["send"],
-            "properties": {"send": {"type": "boolean", "title": "Send it"}, "subject": {"type": "string", "title": "Another subject"}},
+            "type": "object",
+            "required": ["send"],
+            "properties": {
+                "send": {"type": "boolean", "title": "Send it"},
+                "subject": {"type": "string", "title": "Another subject"},
+            },
         },
-    )  # fmt: skip
+    )
 
 
 @newsletter.chunk
 async def send_out(ctx: FlowContext) -> str:
     """Send it, or not."""
-    answer: Any = ctx.input.get("reads") if isinstance(ctx.input, dict) else ctx.input  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    return "sent" if isinstance(answer, dict) and answer.get("send") else "not sent"  # pyright: ignore[reportUnknownMemberType]
+    if isinstance(ctx.input, dict):
+        answer: Any = ctx.input.get("reads")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    else:
+        answer = ctx.input
+    if isinstance(answer, dict) and answer.get("send"):  # pyright: ignore[reportUnknownMemberType]
+        return "sent"
+    return "not sent"
 
 
 newsletter.to(draft).batch(links=check_links, reads=editor_reads).to(send_out)
@@ -320,7 +365,10 @@ returns = Agent(
     "returns",
     model=ScriptedModel(
         [call("get_order", order_id="4417")],
-        [call("book_courier", order_id="4417"), call("pay_supplier", supplier="Glassworks", cents=12900)],
+        [
+            call("book_courier", order_id="4417"),
+            call("pay_supplier", supplier="Glassworks", cents=12900),
+        ],
         "The broken glasses are collected and new ones are paid for.",
     ),
     instructions="You handle returns.",

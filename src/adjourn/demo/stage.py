@@ -1,4 +1,5 @@
-"""The stage of the demo: a worker in another process, runs to try things on, and a server or only a runtime here."""
+"""The stage of the demo: a worker in another process, runs to try things on, and a server or only a
+runtime here."""
 
 import asyncio
 import os
@@ -19,7 +20,7 @@ from adjourn.errors import Misused
 from adjourn.runtime.runtime import Runtime
 
 if TYPE_CHECKING:
-    from adjourn.server import Serving
+    from adjourn.server import RunningServer
 
 PATIENCE = 60.0
 RESTART_SECONDS = 1.0
@@ -28,15 +29,17 @@ RESTART_SECONDS = 1.0
 
 @dataclass(slots=True)
 class Stage:
-    """What is up during the demo. `server`: None where only a runtime is open. `pids`: of the workers, the last one alive."""
+    """What is up during the demo. `server`: None where only a runtime is open. `pids`: of the
+    workers, the last one alive."""
 
     folder: Path
     runtime: Runtime
-    server: "Serving | None"
+    server: "RunningServer | None"
     pids: list[int]
 
     async def start_forger(self) -> None:
-        """Start the run that tries to approve its own payment; only where decisions can be signed."""
+        """Start the run that tries to approve its own payment; only where decisions can be
+        signed."""
         if can_sign():
             await self.runtime.start(intruder, INPUT, run_id=RUN, by="demo")
 
@@ -51,7 +54,9 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(folder: Path, port: int = 0, *, serves: bool = True, name: str = "") -> AsyncGenerator[Stage]:
+async def stage(
+    folder: Path, port: int = 0, *, serves: bool = True, name: str = ""
+) -> AsyncGenerator[Stage]:
     """The stage of a demo.
 
     Args:
@@ -61,13 +66,18 @@ async def stage(folder: Path, port: int = 0, *, serves: bool = True, name: str =
         name: who uses the console; without one, the user of this machine.
     """
     database = folder / "demo.db"
-    key = SigningKey.new() if can_sign() else None
+    if can_sign():
+        key = SigningKey.new()
+    else:
+        key = None
     environment = {**os.environ, LEDGER: str(folder / "ledger.jsonl"), DATABASE: str(database)}
     if key is not None:  # it is in no file: any process with a shell could read that
         environment[DECIDERS] = key.line("demo")
     async with _opened(f"sqlite:///{database}", key, port, serves, name) as (runtime, server):
         pids: list[int] = []
-        keeping = asyncio.create_task(_keep_a_worker(database, environment, pids), name="adjourn-demo")
+        keeping = asyncio.create_task(
+            _keep_a_worker(database, environment, pids), name="adjourn-demo"
+        )
         try:
             await _started(runtime)
             yield Stage(folder, runtime, server, pids)
@@ -80,7 +90,7 @@ async def stage(folder: Path, port: int = 0, *, serves: bool = True, name: str =
 @asynccontextmanager
 async def _opened(
     address: str, key: SigningKey | None, port: int, serves: bool, name: str
-) -> AsyncGenerator[tuple[Runtime, "Serving | None"]]:
+) -> AsyncGenerator[tuple[Runtime, "RunningServer | None"]]:
     if not serves:
         async with Runtime(address, ALL_PROGRAMS, work=False, signing_key=key) as runtime:
             yield runtime, None
@@ -89,7 +99,14 @@ async def _opened(
     from adjourn.server import serving
 
     async with serving(
-        address, ALL_PROGRAMS, port=port, wrap=with_guide, work=False, name=name, token=True, signing_key=key
+        address,
+        ALL_PROGRAMS,
+        port=port,
+        wrap=with_guide,
+        work=False,
+        name=name,
+        token=True,
+        signing_key=key,
     ) as server:
         yield server.runtime, server
 
@@ -106,7 +123,10 @@ async def _keep_a_worker(database: Path, environment: dict[str, str], pids: list
     command = [sys.executable, "-m", "adjourn.demo.worker_process", str(database)]
     while True:
         process = await asyncio.create_subprocess_exec(
-            *command, env=environment, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL
+            *command,
+            env=environment,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
         )
         pids.append(process.pid)
         try:
@@ -129,7 +149,8 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 def can_sign() -> bool:
-    """Whether the packages for signatures are installed; without them no run of the demo tries to forge one."""
+    """Whether the packages for signatures are installed; without them no run of the demo tries to
+    forge one."""
     return find_spec("cryptography") is not None
 
 
@@ -156,6 +177,7 @@ def need_server() -> None:
             missing.append(name)
     if missing:
         raise Misused(
-            f"the demo in the browser needs {', '.join(missing)}: pip install 'adjourn[server]', or take the tour in the "
+            f"the demo in the browser needs {', '.join(missing)}: pip install "
+            f"'adjourn[server]', or take the tour in the "
             "terminal: adjourn demo --terminal"
         )

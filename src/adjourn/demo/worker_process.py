@@ -2,7 +2,8 @@
 
     python -m adjourn.demo.worker_process DATABASE
 
-It ends when its standard input does, so that it does not outlive the demo; a Ctrl-C is for the demo itself.
+It ends when its standard input does, so that it does not outlive the demo; a Ctrl-C is for the demo
+itself.
 """
 
 import asyncio

@@ -1,7 +1,9 @@
-"""Bodies of this process that are still at work, by run and call: whoever takes the run again asks here first.
+"""Bodies of this process that are still at work, by run and call: whoever takes the run again asks
+here first.
 
-A body is in flight until it has ended, not until somebody stops waiting for it. A thread cannot be stopped, and a task
-may ignore that it was cancelled; neither is verified or repeated while it is at work.
+A body is in flight until it has ended, not until somebody stops waiting for it. A thread cannot be
+stopped, and a task may ignore that it was cancelled; neither is verified or repeated while it is at
+work.
 """
 
 import asyncio
@@ -31,11 +33,14 @@ def _down(run: str, call: str, flight: Flight) -> None:
 def in_thread(run: str, call: str) -> tuple[Flight, Any] | None:
     """The thread that is at work for this call, and its context."""
     found = _threads.get((run, call))
-    return found if found is not None and not found[0].ended else None
+    if found is not None and not found[0].ended:
+        return found
+    return None
 
 
 def keep(run: str, key: str, flight: Flight) -> None:
-    """An undo or a verify is about to begin in a thread; how it ends is kept until somebody has read it."""
+    """An undo or a verify is about to begin in a thread; how it ends is kept until somebody has
+    read it."""
     _unread[run, key] = flight
 
 

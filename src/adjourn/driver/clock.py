@@ -10,7 +10,8 @@ class Clock(Protocol):
     """What the loop waits by. The time itself is the store's: see `StoreTime`."""
 
     def steady(self) -> float:
-        """Seconds since some moment. Nobody can set it: how long something took, or is to take, is told by it."""
+        """Seconds since some moment. Nobody can set it: how long something took, or is to take, is
+        told by it."""
         ...
 
     async def wait(self, bell: asyncio.Event, seconds: float | None) -> None:
@@ -19,10 +20,11 @@ class Clock(Protocol):
 
 
 class StoreTime:
-    """The store's time, as one process knows it: from the transactions that the store has answered, and otherwise it passes.
+    """The store's time, as one process knows it: from the transactions that the store has answered,
+    and otherwise it passes.
 
-    It is asked of nobody: it is an offset to a clock that nobody can set, and each answer says within which bounds that is. All
-    drives of a worker share it, so what they do has one order.
+    It is asked of nobody: it is an offset to a clock that nobody can set, and each answer says
+    within which bounds that is. All drives of a worker share it, so what they do has one order.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -35,15 +37,20 @@ class StoreTime:
         As long as that may be so, nothing changes: how long an answer took is no reason to go back.
         """
         earliest, latest = now - self._clock.steady(), now - asked
-        known = earliest if self.offset is None else self.offset
+        if self.offset is None:
+            known = earliest
+        else:
+            known = self.offset
         self.offset = min(max(known, earliest), latest)
 
 
 class DriveTime:
-    """The store's time, as one drive sees it: while it holds its run for a wait, the time only passes, and nobody sets it.
+    """The store's time, as one drive sees it: while it holds its run for a wait, the time only
+    passes, and nobody sets it.
 
-    A wait that was recorded (a back-off, the time that a cut-off call is given to settle) is neither over at once because
-    the clock was set forward, nor an hour longer because it was set back.
+    A wait that was recorded (a back-off, the time that a cut-off call is given to settle) is
+    neither over at once because the clock was set forward, nor an hour longer because it was set
+    back.
     """
 
     def __init__(self, store: StoreTime, clock: Clock) -> None:
@@ -65,11 +72,15 @@ class DriveTime:
     def hold(self, held: bool) -> None:
         """Whether the run is held for a wait."""
         if held != (self._kept is not None):
-            self._kept = self._store.offset if held else None
+            if held:
+                self._kept = self._store.offset
+            else:
+                self._kept = None
 
 
-class Alarm(asyncio.Event):
-    """A bell whose timer stays on between waits: a loop that is rung all the time need not make one for each wait.
+class TimedEvent(asyncio.Event):
+    """A bell whose timer stays on between waits: a loop that is rung all the time need not make one
+    for each wait.
 
     The timer may ring for a wait that is over; `disarm` when there will be no other.
     """
@@ -107,7 +118,7 @@ class SystemClock:
             return
         if bell.is_set():
             return
-        if isinstance(bell, Alarm):
+        if isinstance(bell, TimedEvent):
             bell.arm(max(0.0, seconds))
             await bell.wait()
             return

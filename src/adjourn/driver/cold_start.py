@@ -1,7 +1,9 @@
-"""A run's state from what a store has of it, without holding up the event loop; and writing it down for the next time.
+"""A run's state from what a store has of it, without holding up the event loop; and writing it down
+for the next time.
 
-A fold of a long journal takes seconds. It is done in slices, between which others have their turn; a snapshot saves most of
-it. A snapshot that cannot be read costs nothing but the fold: the journal is the truth.
+A fold of a long journal takes seconds. It is done in slices, between which others have their turn;
+a snapshot saves most of it. A snapshot that cannot be read costs nothing but the fold: the journal
+is the truth.
 """
 
 import asyncio
@@ -29,11 +31,13 @@ SLICE = 250
 UNPACKED = 4
 """How many times as large a part of a snapshot is when it is opened, about."""
 OFTEN = 1_000
-"""So many records must have come before a state is written down again. Most runs never have as many."""
+"""So many records must have come before a state is written down again. Most runs never have as
+many."""
 
 
 async def fold_in_slices(state: State, records: Iterable[tuple[int, AnyRecord]]) -> State:
-    """Fold many records; gives the state. Raises `FoldAgain`, and has changed nothing, as `State.fold_all` does."""
+    """Fold many records; gives the state. Raises `FoldAgain`, and has changed nothing, as
+    `State.fold_all` does."""
     for count, (seq, record, counts) in enumerate(state.belief.sifted(state, records), 1):
         state.fold(seq, record, counts=counts)
         if count % SLICE == 0:
@@ -48,12 +52,17 @@ def size_of(records: Iterable[tuple[int, AnyRecord]]) -> int:
 
 async def _sized(records: Sequence[tuple[int, AnyRecord]]) -> int:
     """`size_of`; in a thread if that takes longer than going there."""
-    return size_of(records) if len(records) <= SLICE else await asyncio.to_thread(size_of, records)
+    if len(records) <= SLICE:
+        return size_of(records)
+    return await asyncio.to_thread(size_of, records)
 
 
-async def folded(store: Store, run: str, trust: Trust | None = None, earlier: EarlierTurns | None = None) -> State:
-    """The run's state, from its snapshot and what came since, or from its whole journal. Raises `UnknownRun`; with `earlier`,
-    what was said in the turns before it is in it, too, and `BrokenHistory` is raised if that is another conversation.
+async def folded(
+    store: Store, run: str, trust: Trust | None = None, earlier: EarlierTurns | None = None
+) -> State:
+    """The run's state, from its snapshot and what came since, or from its whole journal. Raises
+    `UnknownRun`; with `earlier`, what was said in the turns before it is in it, too, and
+    `BrokenHistory` is raised if that is another conversation.
 
     With `trust`, always from the whole journal: nobody else's fold says whom this one believes.
     """
@@ -64,12 +73,18 @@ async def folded_and_sized(
     store: Store, run: str, trust: Trust | None = None, earlier: EarlierTurns | None = None
 ) -> tuple[State, int]:
     """The same, and about how many bytes of a journal are in it."""
-    found = await _restored(store, run) if trust is None else None
+    if trust is None:
+        found = await _restored(store, run)
+    else:
+        found = None
     if found is None and trust is None and (chapter := (await store.get(run)).chapter):
         found = State(), 0
         after = chapter - 1
     else:
-        after = found[0].seq if found is not None else 0
+        if found is not None:
+            after = found[0].seq
+        else:
+            after = 0
     if found is not None:
         tail = await store.load(run, after)
         try:
@@ -77,20 +92,34 @@ async def folded_and_sized(
             return await _with_earlier(state, earlier), found[1] + await _sized(tail)
         except BrokenHistory:
             raise
-        except FoldAgain:  # an upgrade, or a word that no longer counts: what came before is read differently
+        except (
+            FoldAgain
+        ):  # an upgrade, or a word that no longer counts: what came before is read differently
             pass
-        except Exception:  # whatever a state that is not of this journal makes the fold stumble over
+        except (
+            Exception
+        ):  # whatever a state that is not of this journal makes the fold stumble over
             log.exception(
-                "run %s: its journal does not go on from what was written down; it is folded from the beginning", run
+                (
+                    "run %s: its journal does not go on from what was written down; it is "
+                    "folded from the beginning"
+                ),
+                run,
             )
     records = await store.load(run)
-    before = await earlier.of(records) if earlier else None
+    if earlier:
+        before = await earlier.of(records)
+    else:
+        before = None
     return await fold_in_slices(State(trust, before), records), await _sized(records)
 
 
 async def _with_earlier(state: State, earlier: EarlierTurns | None) -> State:
     """The state, with what was said in the turns before it. Raises `BrokenHistory`."""
-    before = await earlier.before(state.started) if earlier else None
+    if earlier:
+        before = await earlier.before(state.started)
+    else:
+        before = None
     if before is not None:
         root = state.threads[""]
         root.transcript = await asyncio.to_thread(root.transcript.behind, before)
@@ -99,7 +128,8 @@ async def _with_earlier(state: State, earlier: EarlierTurns | None) -> State:
 
 
 async def _restored(store: Store, run: str) -> tuple[State, int] | None:
-    """The state that was written down; None if there is none, or none that this version can read."""
+    """The state that was written down; None if there is none, or none that this version can
+    read."""
     found = await store.snapshots().last(run)
     if found is None:
         return None
@@ -113,7 +143,9 @@ async def _restored(store: Store, run: str) -> tuple[State, int] | None:
     try:
         state = await asyncio.to_thread(image.read, snapshot.rest, bodies)
     except (msgspec.MsgspecError, zlib.error, KeyError, ValueError):
-        log.warning("run %s: its snapshot cannot be read; its journal is folded from the beginning", run)
+        log.warning(
+            "run %s: its snapshot cannot be read; its journal is folded from the beginning", run
+        )
         return None
     if (state.run, state.seq, state.head) != (run, snapshot.seq, snapshot.head):
         return None
@@ -132,7 +164,8 @@ class Captured(msgspec.Struct, frozen=True):
 
 
 async def captured(store: Store, state: State) -> Captured | None:
-    """What is to be written of a state, if enough has come since one of its run was. Nobody else may go on with it meanwhile."""
+    """What is to be written of a state, if enough has come since one of its run was. Nobody else
+    may go on with it meanwhile."""
     if state.seq < OFTEN:
         return None
     from adjourn.core import snapshot as image
@@ -153,9 +186,14 @@ async def write_down(store: Store, found: Captured) -> None:
     from adjourn.core import snapshot as image
 
     try:
-        bodies = {which: await asyncio.to_thread(image.packed, part) for which, part in found.parts.items()}
+        bodies = {
+            which: await asyncio.to_thread(image.packed, part)
+            for which, part in found.parts.items()
+        }
         rest = await asyncio.to_thread(image.packed, found.rest)
         snapshot = Snapshot(found.seq, found.head, image.FORMAT, rest, found.stretches)
         await store.snapshots().keep(found.run, snapshot, bodies)
     except (AdjournError, OverflowError) as e:
-        log.warning("run %s: no snapshot was written, its next cold start takes longer: %s", found.run, e)
+        log.warning(
+            "run %s: no snapshot was written, its next cold start takes longer: %s", found.run, e
+        )

@@ -24,15 +24,19 @@ class Landing:
         self._store, self._lease, self._clock, self._grace = store, lease, clock, grace
 
     async def commit(self, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
-        """See `Store.commit`. Raises `StoreError` only when the store has failed for `grace` seconds.
+        """See `Store.commit`. Raises `StoreError` only when the store has failed for `grace`
+        seconds.
 
-        An error leaves open whether the records have landed. The store finds them in the transaction that would append them
-        again: to look first and commit then would not do, because a commit that got lost may still arrive in between.
+        An error leaves open whether the records have landed. The store finds them in the
+        transaction that would append them
+        again: to look first and commit then would not do, because a commit that got lost may still
+            arrive in between.
         """
         return await self._again(lambda: self._store.commit(self._lease, facts, moves, seen=seen))
 
     async def renew(self, ttl: float) -> None:
-        """See `Store.renew`. Raises `StoreError` only when the store has failed for `grace` seconds."""
+        """See `Store.renew`. Raises `StoreError` only when the store has failed for `grace`
+        seconds."""
         await self._again(lambda: self._store.renew(self._lease, ttl))
 
     async def _again(self, ask: Callable[[], Awaitable[T]]) -> T:

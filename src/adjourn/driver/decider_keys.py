@@ -1,4 +1,5 @@
-"""Keys of those who decide: made, kept in files, used to sign, and believed. `cryptography` is loaded only here, on use."""
+"""Keys of those who decide: made, kept in files, used to sign, and believed. `cryptography` is
+loaded only here, on use."""
 
 from __future__ import annotations
 
@@ -21,13 +22,16 @@ if TYPE_CHECKING:
 log = logging.getLogger("adjourn.keys")
 
 S = TypeVar("S", bound=Sealed)
-EXTRA = "signed decisions need adjourn[signing], which is not installed: pip install 'adjourn[signing]'"
+EXTRA = (
+    "signed decisions need adjourn[signing], which is not installed: pip install 'adjourn[signing]'"
+)
 REMEMBERED = 10_000
 """Signatures whose verification is remembered."""
 
 
 class SigningKey:
-    """The private half of a key: it can sign decisions. Keep it away from every process that runs tools.
+    """The private half of a key: it can sign decisions. Keep it away from every process that runs
+    tools.
 
     Args:
         private: the key's bytes.
@@ -47,8 +51,8 @@ class SigningKey:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SigningKey:
-        """The key in a file that `save` wrote; raises `InvalidDefinition` if the file has none, or if others can
-        read it.
+        """The key in a file that `save` wrote; raises `InvalidDefinition` if the file has none, or
+        if others can read it.
 
         Args:
             path: the file.
@@ -66,16 +70,20 @@ class SigningKey:
                     f"every user of this machine can read the key {str(path)!r}: chmod 600 it first"
                 )
         except OSError as e:
-            raise InvalidDefinition(f"the signing key {str(path)!r} cannot be read: {e.strerror or e}") from None
+            raise InvalidDefinition(
+                f"the signing key {str(path)!r} cannot be read: {e.strerror or e}"
+            ) from None
         try:
             private = load_pem_private_key(data, None)
         except (ValueError, TypeError) as e:
             raise InvalidDefinition(
-                f"{str(path)!r} is not a signing key ({e})", advice="`adjourn keys new FILE` makes one"
+                f"{str(path)!r} is not a signing key ({e})",
+                advice="`adjourn keys new FILE` makes one",
             ) from None
         if not isinstance(private, Ed25519PrivateKey):
             raise InvalidDefinition(
-                f"{str(path)!r} is a key of another kind, not Ed25519", advice="`adjourn keys new FILE` makes one"
+                f"{str(path)!r} is a key of another kind, not Ed25519",
+                advice="`adjourn keys new FILE` makes one",
             )
         return cls(private)
 
@@ -86,15 +94,23 @@ class SigningKey:
             path: the file.
             line: its public line, written beside it.
         """
-        from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+        from cryptography.hazmat.primitives.serialization import (
+            Encoding,
+            NoEncryption,
+            PrivateFormat,
+        )
 
-        data = f"# {line}\n".encode() if line else b""
+        if line:
+            data = f"# {line}\n".encode()
+        else:
+            data = b""
         data += self._private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         try:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
             raise Invalid(
-                f"{str(path)!r} exists already, and a key is never replaced", advice="choose another name"
+                f"{str(path)!r} exists already, and a key is never replaced",
+                advice="choose another name",
             ) from None
         except OSError as e:
             raise Invalid(f"{str(path)!r} cannot be written: {e.strerror or e}") from None
@@ -106,7 +122,9 @@ class SigningKey:
         with open(path, encoding="utf-8", errors="replace") as file:
             first = file.readline().removesuffix("\n")
         line = first.removeprefix("# ")
-        return line if first != line and line.startswith("ed25519 ") and self.kid in read_ring(line, str(path)) else ""
+        if first != line and line.startswith("ed25519 ") and self.kid in read_ring(line, str(path)):
+            return line
+        return ""
 
     @cached_property
     def public(self) -> bytes:
@@ -129,7 +147,8 @@ class SigningKey:
         return decider_line(self.public, name, person=person, groups=tuple(groups))
 
     def sealed(self, record: S, *, store: str, run: str, of: str, now: float) -> S:
-        """The record with its seal: about `of` (see `signatures.shown`), in this run of this store."""
+        """The record with its seal: about `of` (see `signatures.shown`), in this run of this
+        store."""
         seal = DecisionSeal(self.kid, round(now, 3), os.urandom(16).hex(), "")
         signature = self._private.sign(message(store, run, record, of, seal))
         return msgspec.structs.replace(
@@ -143,7 +162,9 @@ def signing_key(given: SigningKey | str | os.PathLike[str] | None) -> SigningKey
         return given
     if isinstance(given, str | os.PathLike) and str(given):  # pyright: ignore[reportUnnecessaryIsInstance]
         return SigningKey.load(given)
-    raise InvalidDefinition(f"signing_key= must be the path of a key's file, or a SigningKey, got {given!r:.40}")
+    raise InvalidDefinition(
+        f"signing_key= must be the path of a key's file, or a SigningKey, got {given!r:.40}"
+    )
 
 
 class BadDeciders(InvalidDefinition):
@@ -170,9 +191,14 @@ class Deciders:
             self.check()
             self._say_if_writable(self._path)
         else:
-            lines = [source] if isinstance(source, str) else list(source)
+            if isinstance(source, str):
+                lines = [source]
+            else:
+                lines = list(source)
             if not all(isinstance(line, str) for line in lines):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InvalidDefinition("deciders= must be the path of a file, its lines, or a Deciders")
+                raise InvalidDefinition(
+                    "deciders= must be the path of a file, its lines, or a Deciders"
+                )
             self._ring = read_ring("\n".join(lines), "deciders=")
 
     @classmethod
@@ -187,10 +213,13 @@ class Deciders:
         )
 
     def __str__(self) -> str:
-        return "deciders=" if self._path is None else self._path
+        if self._path is None:
+            return "deciders="
+        return self._path
 
     def check(self) -> None:
-        """Raise `BadDeciders` while the file is not as it must be. No run is taken then; a key may have been taken out of it."""
+        """Raise `BadDeciders` while the file is not as it must be. No run is taken then; a key may
+        have been taken out of it."""
         self.ring()
         if self._error is not None:
             raise self._error
@@ -222,7 +251,10 @@ class Deciders:
     def _say_if_writable(self, path: str) -> None:
         if os.name == "posix" and os.geteuid() and os.access(path, os.W_OK):
             log.warning(
-                "this process can write %s, so its tools can make themselves deciders: give the file to another user",
+                (
+                    "this process can write %s, so its tools can make themselves deciders: give "
+                    "the file to another user"
+                ),
                 path,
             )
 

@@ -1,4 +1,5 @@
-"""What was said in the turns before a run: read from their journals once, and shared by all that come after them."""
+"""What was said in the turns before a run: read from their journals once, and shared by all that
+come after them."""
 
 import asyncio
 from collections import OrderedDict
@@ -14,7 +15,8 @@ from adjourn.errors import BrokenHistory
 from adjourn.stores.protocol import Store, Turn
 
 MESSAGES = 200_000
-"""So many messages are kept; of the conversations that nobody has gone on with for the longest time, none."""
+"""So many messages are kept; of the conversations that nobody has gone on with for the longest
+time, none."""
 MARKS = 32
 """So many of the last turns of a conversation are known as places in it."""
 FIRST, MOST = 4, 500
@@ -38,11 +40,14 @@ class _Line:
     def upto(self, ref: Ref) -> Transcript:
         """What was said up to there."""
         count = self.marks[ref]
-        return self.said if count == len(self.said) else self.said.first(count, ref.replies)
+        if count == len(self.said):
+            return self.said
+        return self.said.first(count, ref.replies)
 
 
 class EarlierTurns:
-    """The conversations that runs of a store go on with. A ref names its journal's hash: what is kept can never be another's."""
+    """The conversations that runs of a store go on with. A ref names its journal's hash: what is
+    kept can never be another's."""
 
     def __init__(self, store: Store, most: int = MESSAGES) -> None:
         self._store, self._most, self._size = store, most, 0
@@ -52,7 +57,8 @@ class EarlierTurns:
         """How many runs of the store had been erased, at least, when what is kept was read."""
 
     def heard(self, erasures: int) -> None:
-        """So many runs have been erased, said a transaction: of what was read when there were fewer, nothing is kept."""
+        """So many runs have been erased, said a transaction: of what was read when there were
+        fewer, nothing is kept."""
         if erasures != self.erasures:
             self.forget()
             self.erasures = erasures
@@ -60,7 +66,8 @@ class EarlierTurns:
     async def before(self, started: Started) -> Transcript | None:
         """What a run goes on with; None if it has that itself, or goes on with nothing.
 
-        Raises `BrokenHistory` if a journal on the way is not the one that is meant. What was erased is a note for each message.
+        Raises `BrokenHistory` if a journal on the way is not the one that is meant. What was erased
+        is a note for each message.
         """
         if started.before is None:
             return None
@@ -69,38 +76,59 @@ class EarlierTurns:
             if known := self.known(started):
                 return known
             erasures, said = self.erasures, await self._read(started, started.before)
-            if erasures == await self._store.erasures():  # else some of it may have been erased meanwhile
+            if (
+                erasures == await self._store.erasures()
+            ):  # else some of it may have been erased meanwhile
                 return said
 
     async def of(self, records: Sequence[tuple[int, AnyRecord]]) -> Transcript | None:
-        """`before`, for the run with these records; None if they do not begin with its first, because it was erased."""
-        first = records[0][1] if records else None
-        return await self.before(first) if isinstance(first, Started) else None
+        """`before`, for the run with these records; None if they do not begin with its first,
+        because it was erased."""
+        if records:
+            first = records[0][1]
+        else:
+            first = None
+        if isinstance(first, Started):
+            return await self.before(first)
+        return None
 
     async def conversation(self, state: State) -> list[Message]:
-        """All that was said in a run, and in the turns before it, also if it was folded without them."""
+        """All that was said in a run, and in the turns before it, also if it was folded without
+        them."""
         thread = state.threads.get("")
         if thread is None:
             return []
         before = await self.before(state.started)
-        said = thread.transcript[: thread.began] if before is None else before
+        if before is None:
+            said = thread.transcript[: thread.began]
+        else:
+            said = before
         return [*said, *thread.said_here(ended=state.ended is not None)]
 
     def known(self, started: Started) -> Transcript | None:
         """What a run goes on with, if that need not be read; see `before`."""
         ref = started.before
-        line = self._where.get(ref) if ref else None
+        if ref:
+            line = self._where.get(ref)
+        else:
+            line = None
         if ref is None or line is None:
             return None
         self._lines.move_to_end(id(line))
         return line.upto(ref)
 
     def keep(self, state: State, erasures: int) -> None:
-        """The next turn may go on with this run, which has ended; what it knows was read when so many runs had been erased."""
+        """The next turn may go on with this run, which has ended; what it knows was read when so
+        many runs had been erased."""
         if erasures != self.erasures:
             return
         thread = state.threads.get("")
-        if state.status not in ENDED or not state.head or thread is None or thread.transcript.absent:
+        if (
+            state.status not in ENDED
+            or not state.head
+            or thread is None
+            or thread.transcript.absent
+        ):
             return
         ref = ref_of(state)
         if ref not in self._where:
@@ -113,13 +141,18 @@ class EarlierTurns:
         self._size = 0
 
     def _put(self, before: Ref | None, ref: Ref, said: Transcript) -> None:
-        line = self._where.get(before) if before else None
+        if before:
+            line = self._where.get(before)
+        else:
+            line = None
         if line is None or before is None or line.marks[before] != len(line.said):
             known = line
             line = _Line(said)
             self._lines[id(line)] = line
             self._size += len(said)
-            if known is not None and before is not None:  # another branch: that turn is a place in both
+            if (
+                known is not None and before is not None
+            ):  # another branch: that turn is a place in both
                 line.marks[before] = known.marks[before]
                 self._where[before] = line
         else:
@@ -162,7 +195,8 @@ class EarlierTurns:
     def _walk(
         self, way: list[tuple[Ref, Turn]], wanted: Ref, reader: str, found: Sequence[Turn]
     ) -> tuple[Transcript | None, Ref, str]:
-        """Take in these turns, newest first. What the oldest of them goes on with, if that is known; else what to ask for next."""
+        """Take in these turns, newest first. What the oldest of them goes on with, if that is
+        known; else what to ask for next."""
         if not found:  # it was removed, or erased: nobody knows any more what was said
             return erased(wanted.messages, wanted.replies), wanted, reader
         for turn in found:

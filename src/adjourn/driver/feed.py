@@ -1,4 +1,5 @@
-"""What happens live inside this process and is not journaled: text as it arrives, items that bodies publish."""
+"""What happens live inside this process and is not journaled: text as it arrives, items that bodies
+publish."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,8 +27,8 @@ class TextArrived(Live, frozen=True, tag="text"):
         text: the piece.
         thinking: whether it is reasoning.
         whole: whether `text` is everything so far, for a watcher who has just begun.
-        upto: the last record that the model had read: another number is another reply, and the record of a
-            reply has the same one.
+        upto: the last record that the model had read: another number is another reply, and the
+            record of a reply has the same one.
     """
 
     path: str
@@ -60,7 +61,8 @@ class Feed:
         """Hears everything that this process's own runs say: what carries it to other processes."""
 
     def listen(self, run: str, hear: Callable[[Live], None]) -> Callable[[], None]:
-        """Call `hear` for each item of the run until the result is called; first with what is being written."""
+        """Call `hear` for each item of the run until the result is called; first with what is being
+        written."""
         self._listeners.setdefault(run, []).append(hear)
         for item in self.so_far(run):
             hear(item)

@@ -15,7 +15,9 @@ _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 def new_run_id() -> str:
     """Eighty random bits that a person can read out, for example `7Q2M-41KD-9XKQ-Z0P1`."""
     n, pairs = int.from_bytes(os.urandom(10), "big"), _PAIRS
-    first = f"{pairs[n >> 70]}{pairs[n >> 60 & 1023]}-{pairs[n >> 50 & 1023]}{pairs[n >> 40 & 1023]}"
+    first = (
+        f"{pairs[n >> 70]}{pairs[n >> 60 & 1023]}-{pairs[n >> 50 & 1023]}{pairs[n >> 40 & 1023]}"
+    )
     return f"{first}-{pairs[n >> 30 & 1023]}{pairs[n >> 20 & 1023]}-{pairs[n >> 10 & 1023]}{pairs[n & 1023]}"
 
 
@@ -35,15 +37,19 @@ def _machine() -> str:
 
 
 STOPPED = ("T", "t")
-"""States of a process that somebody has stopped: it is there, and does nothing until it is let go on."""
+"""States of a process that somebody has stopped: it is there, and does nothing until it is let go
+on."""
 
 
 def _process(pid: int) -> tuple[str, str]:
-    """The state of a process, and when it began, so that a reused pid is not taken for it; ("", "") if there is none."""
+    """The state of a process, and when it began, so that a reused pid is not taken for it; ("", "")
+    if there is none."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             fields = file.read().rpartition(")")[2].split()
-        return ("", "") if fields[0] == "Z" else (fields[0], fields[19])
+        if fields[0] == "Z":
+            return ("", "")
+        return (fields[0], fields[19])
     except OSError:
         pass
     if os.path.isdir("/proc/self"):
@@ -75,7 +81,8 @@ def here() -> str:
 
 
 def new_worker_id() -> str:
-    """A name that is unique and says where its process is. `retire` it when nobody works under it any more."""
+    """A name that is unique and says where its process is. `retire` it when nobody works under it
+    any more."""
     pid = os.getpid()
     worker = str(WorkerId(_machine(), str(pid), _process(pid)[1], os.urandom(4).hex()))
     _workers.add(worker)
@@ -88,7 +95,8 @@ def retire(worker: str) -> None:
 
 
 def life_of(worker: str) -> Life:
-    """Whether a worker of this machine is certainly gone, or certainly there. Workers elsewhere are never certain."""
+    """Whether a worker of this machine is certainly gone, or certainly there. Workers elsewhere are
+    never certain."""
     name = WorkerId.parse(worker)
     pid = name.process
     if name.machine != _machine() or pid is None:

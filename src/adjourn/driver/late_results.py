@@ -17,11 +17,14 @@ def record_late(store: Journals, lease: Lease, fact: Returned | Faulted, *, seen
 
     Args:
         store: where the run is.
-        lease: under which the body began; if another worker has the run by now, nothing is recorded.
+        lease: under which the body began; if another worker has the run by now, nothing is
+            recorded.
         fact: how it ended.
         seen: the last record that its driver knew.
     """
-    recording = asyncio.get_running_loop().create_task(_record(store, lease, fact, seen), name="adjourn-late")
+    recording = asyncio.get_running_loop().create_task(
+        _record(store, lease, fact, seen), name="adjourn-late"
+    )
     _recording.add(recording)
     recording.add_done_callback(_recording.discard)
 
@@ -36,7 +39,12 @@ async def _record(store: Journals, lease: Lease, fact: Returned | Faulted, seen:
     call, value = (fact.call, fact.value) if isinstance(fact, Returned) else (fact.step, None)
     try:
         ended = (await store.get(lease.run)).status in ENDED
-        late = Late(call=call, value=value, error=fact.error) if ended else fact
+        if ended:
+            late = Late(call=call, value=value, error=fact.error)
+        else:
+            late = fact
         await store.commit(lease, [late], [], seen=seen)
     except Exception as e:
-        log.warning("run %s: call %s ended when nobody waited for it any more; %s", lease.run, call, e)
+        log.warning(
+            "run %s: call %s ended when nobody waited for it any more; %s", lease.run, call, e
+        )

@@ -1,4 +1,5 @@
-"""The one loop: what should run, minus what runs. First run, resume and recovery are the same code."""
+"""The one loop: what should run, minus what runs. First run, resume and recovery are the same
+code."""
 
 import asyncio
 import logging
@@ -32,14 +33,14 @@ from adjourn.core.records import (
 from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.driver import bodies_at_work as flights
-from adjourn.driver.clock import Alarm, Clock, DriveTime, StoreTime, SystemClock
+from adjourn.driver.clock import Clock, DriveTime, StoreTime, SystemClock, TimedEvent
 from adjourn.driver.cold_start import folded
 from adjourn.driver.commit_retry import Landing
 from adjourn.driver.feed import Feed
 from adjourn.driver.fence import Fence
 from adjourn.driver.late_results import all_recorded, record_late
 from adjourn.driver.program import Program
-from adjourn.driver.running_step import Desk
+from adjourn.driver.running_step import RunningStep
 from adjourn.errors import LeaseLost, Unauthorised
 from adjourn.stores.protocol import Committed, Lease, Store
 from adjourn.stores.rules.transaction import stamped
@@ -52,7 +53,8 @@ STUBBORN = 1.0
 LEAVE = 0.5
 """Seconds that bodies get to end when their run is handed back."""
 LONG = 5_000
-"""So many records a run has while it never rests before its state is written down for whoever takes it over."""
+"""So many records a run has while it never rests before its state is written down for whoever takes
+it over."""
 ROUTING = (Decided, Emitted, Said)
 """People's words that may move a flow on. All others commute with facts, also in a flow."""
 
@@ -61,7 +63,7 @@ CONTINUES = "it has become long, and continues as new"
 HANDED_BACK = "the run was handed back before this was recorded"
 
 
-class Posted(msgspec.Struct):
+class PendingFact(msgspec.Struct):
     """A fact that waits for its commit, and who waits for that."""
 
     fact: Fact
@@ -69,7 +71,8 @@ class Posted(msgspec.Struct):
 
 
 class Drive:
-    """One worker advancing one run until it rests. Its records land only while its epoch is the run's."""
+    """One worker advancing one run until it rests. Its records land only while its epoch is the
+    run's."""
 
     def __init__(
         self,
@@ -99,9 +102,9 @@ class Drive:
         self.time.heard(lease.now)
         self._landing = Landing(store, lease, self._clock, grace)
         self._halts = lease.halts
-        self._posted: list[Posted] = []
-        self._running: dict[str, tuple[Step, asyncio.Task[Fact], Desk]] = {}
-        self._bell = Alarm()
+        self._posted: list[PendingFact] = []
+        self._running: dict[str, tuple[Step, asyncio.Task[Fact], RunningStep]] = {}
+        self._bell = TimedEvent()
         self._fence = fence or Fence(store.now, ttl)
         self._gaps = self._fence.gaps
         self._max_deaths, self._cleared = max_deaths, cleared
@@ -123,33 +126,42 @@ class Drive:
         self._disown()
 
     def _disown(self) -> None:
-        """First of all: what the fold did not believe is said to be so, and its questions are open again."""
+        """First of all: what the fold did not believe is said to be so, and its questions are open
+        again."""
         for fact in self.state.belief.disowns:
-            log.warning("run %s: the decision of %s does not count: %s", self.state.run, fact.by or "nobody", fact.why)
+            log.warning(
+                "run %s: the decision of %s does not count: %s",
+                self.state.run,
+                fact.by or "nobody",
+                fact.why,
+            )
             self.post(fact)
         self.state.belief.disowns = []
 
     def post(self, fact: Fact, durable: asyncio.Future[None] | None = None) -> None:
-        """Hand in a fact; it is committed with whatever else has landed. Once the run is handed back, nothing is."""
+        """Hand in a fact; it is committed with whatever else has landed. Once the run is handed
+        back, nothing is."""
         if self._over:
-            _settle([Posted(fact, durable)], LeaseLost(HANDED_BACK))
+            _settle([PendingFact(fact, durable)], LeaseLost(HANDED_BACK))
             return
-        self._posted.append(Posted(stamped(fact, self.time.now()), durable))
+        self._posted.append(PendingFact(stamped(fact, self.time.now()), durable))
         self._bell.set()
 
     def hear(self) -> None:
-        """Somebody else may have spoken, or taken the run: look. Not before whoever has spoken could `cut`, which is more urgent."""
+        """Somebody else may have spoken, or taken the run: look. Not before whoever has spoken
+        could `cut`, which is more urgent."""
         self._rung = True
         asyncio.get_running_loop().call_soon(self._bell.set)
 
     def stop(self, why: str = "the worker closes", *, cut: bool = True) -> None:
-        """Start nothing new, and hand the run back, for this reason, as soon as nothing is in flight; unless it comes to rest by
-        that. `cut`: do not wait for model calls."""
+        """Start nothing new, and hand the run back, for this reason, as soon as nothing is in
+        flight; unless it comes to rest by that. `cut`: do not wait for model calls."""
         self._stopping, self._cuts, self.why = True, self._cuts or cut, why
         self._bell.set()
 
     def cut(self, seq: int) -> None:
-        """Abort the model calls, because of a word at `seq` that this plan has not seen yet and the next one will."""
+        """Abort the model calls, because of a word at `seq` that this plan has not seen yet and the
+        next one will."""
         for step, task, desk in self._running.values():
             if step.asks_model and seq > self.state.seq:
                 _cut(task, desk)
@@ -160,7 +172,8 @@ class Drive:
         return list(self._running)
 
     async def run(self) -> State:
-        """Advance until the run rests: parked, ended, or handed back after `stop`. Raises `LeaseLost`."""
+        """Advance until the run rests: parked, ended, or handed back after `stop`. Raises
+        `LeaseLost`."""
         unsubscribe = self.store.subscribe(self.state.run, self.hear, words=True)
         try:
             while not await self._round():
@@ -175,7 +188,8 @@ class Drive:
         """One turn of the loop; True when the run rests."""
         self._bell.clear()
         if self._rung and any(isinstance(posted.fact, Suspended) for posted in self._posted):
-            # A word that has come may answer what is about to be asked: then no person is told of the question.
+            # A word that has come may answer what is about to be asked: then no person is told of
+            # the question.
             await self._commit([], [], [])
         own = self._take()
         planned = self._plan(own)
@@ -183,7 +197,10 @@ class Drive:
         if planned.start and self._is_long():
             self.stop(CONTINUES, cut=False)
         halts = self._halts
-        start = [] if self._stopping else [step for step in planned.start if step.id not in self._running]
+        if self._stopping:
+            start = []
+        else:
+            start = [step for step in planned.start if step.id not in self._running]
         moves = self._moves(planned, start)
         if own or moves or self._rung or (start and not self._fresh):
             self._fresh = False
@@ -202,18 +219,25 @@ class Drive:
         return False
 
     def _is_long(self) -> bool:
-        """Whether the run, which never rests, is to be handed back so that it continues as new: nothing of it is in flight now.
-        Should no chapter begin then, this is not tried again before many more records."""
-        if self._keeps is None or self._running or self._stopping or self.state.seq - self._first < chapter.FEW:
+        """Whether the run, which never rests, is to be handed back so that it continues as new:
+        nothing of it is in flight now. Should no chapter begin then, this is not tried again before
+        many more records."""
+        if (
+            self._keeps is None
+            or self._running
+            or self._stopping
+            or self.state.seq - self._first < chapter.FEW
+        ):
             return False
         return chapter.is_due(self.state, self.size)
 
     def _settled(self, moves: list[Move], halts: frozenset[str]) -> bool:
-        """Whether a plan made after this commit would only leave out what has just started: then there is no need for it."""
+        """Whether a plan made after this commit would only leave out what has just started: then
+        there is no need for it."""
         quiet = not self._bell.is_set() and self._halts == halts
         return quiet and all(isinstance(move, Intended) and not move.agent for move in moves)
 
-    def _take(self) -> list[Posted]:
+    def _take(self) -> list[PendingFact]:
         own, self._posted = self._posted, []
         for posted in own:
             self.state.fold(0, posted.fact)
@@ -221,15 +245,16 @@ class Drive:
             self._cleared()
         return own
 
-    def _plan(self, own: list[Posted]) -> Plan:
-        """Plan until it has no more facts of its own (refusals), which are folded like any other."""
+    def _plan(self, own: list[PendingFact]) -> Plan:
+        """Plan until it has no more facts of its own (refusals), which are folded like any
+        other."""
         while True:
             planned = plan(self.state, self.program, self.time.now(), self._halts, self._max_deaths)
             self.time.hold(bool(planned.hold))
             if not planned.facts:
                 return planned
             for fact in planned.facts:
-                own.append(Posted(stamped(fact, self.time.now())))
+                own.append(PendingFact(stamped(fact, self.time.now())))
                 self.state.fold(0, fact)
 
     def _moves(self, planned: Plan, start: Sequence[Step]) -> list[Move]:
@@ -239,20 +264,27 @@ class Drive:
             return planned.moves
         if not planned.moves:
             return [planned.rest]
-        return [*planned.moves, rest] if (rest := resting(planned)) else planned.moves
+        if rest := resting(planned):
+            return [*planned.moves, rest]
+        return planned.moves
 
     def _has_last_words(self, planned: Plan) -> bool:
-        """A cancel waits for what it cut off, for a while: a thought that was interrupted is kept."""
+        """A cancel waits for what it cut off, for a while: a thought that was interrupted is
+        kept."""
         ends = self._running and any(isinstance(move, RunCancelled) for move in planned.moves)
         return bool(ends) and self._patience() > 0
 
     def _patience(self) -> float:
-        """Seconds for which a cancel still waits for what is in flight, counted from when this drive heard of it."""
+        """Seconds for which a cancel still waits for what is in flight, counted from when this
+        drive heard of it."""
         now = self._clock.steady()
-        self._cancelled = now if self._cancelled is None else self._cancelled
+        if self._cancelled is None:
+            self._cancelled = now
+        else:
+            self._cancelled = self._cancelled
         return self._cancelled + self.grace - now
 
-    async def _commit(self, own: list[Posted], moves: list[Move], start: list[Step]) -> bool:
+    async def _commit(self, own: list[PendingFact], moves: list[Move], start: list[Step]) -> bool:
         facts = [posted.fact for posted in own]
         now = self.time.now()
         moves = [stamped(move, now) for move in moves]
@@ -260,10 +292,14 @@ class Drive:
         asked = self._clock.steady()
         try:
             done = await self._landing.commit(facts, moves, seen=self.state.seq)
-        except Unauthorised as refusal:  # nothing landed: now the facts do, and a person is asked instead
+        except (
+            Unauthorised
+        ) as refusal:  # nothing landed: now the facts do, and a person is asked instead
             log.error("%s", refusal)
             self._bell.set()
-            return await self._commit(own, [unauthorised(self.state, refusal.call, refusal.tool, refusal.why)], [])
+            return await self._commit(
+                own, [unauthorised(self.state, refusal.call, refusal.tool, refusal.why)], []
+            )
         except BaseException as e:
             _settle(own, e)
             raise
@@ -286,15 +322,22 @@ class Drive:
         self.state.seq, self.state.head = done.seq, done.head
         if any(isinstance(move, RESTS) for move in moves):
             return True
-        self._begin([step for step in start if not self._held(step, moves)] if done.halts else start)
-        if self._keeps and self.state.seq - self._kept >= LONG:  # now: all that is folded is in the journal, too
+        self._begin(
+            [step for step in start if not self._held(step, moves)] if done.halts else start
+        )
+        if (
+            self._keeps and self.state.seq - self._kept >= LONG
+        ):  # now: all that is folded is in the journal, too
             self._kept = self.state.seq
             await self._keeps(self.state)
         return False
 
     def _held(self, step: Step, moves: list[Move]) -> bool:
-        """Whether a halt that the commit has just read names this step. An intent that landed was judged with it."""
-        if not self._halts or any(isinstance(move, Intended) and move.call == step.id for move in moves):
+        """Whether a halt that the commit has just read names this step. An intent that landed was
+        judged with it."""
+        if not self._halts or any(
+            isinstance(move, Intended) and move.call == step.id for move in moves
+        ):
             return False
         named = scopes((self.program.name, *step.agents), step.call.tool if step.call else "")
         return not named.isdisjoint(self._halts)
@@ -303,11 +346,13 @@ class Drive:
         """Fold what others said before these facts."""
         routed = any(isinstance(record, ROUTING) for _, record in done.records)
         if self.state.flow is not None and facts and routed:
-            # A word of theirs may have begun a chain before one of ours did: read the journal as it was written.
+            # A word of theirs may have begun a chain before one of ours did: read the journal as it
+            # was written.
             self.state = await folded(self.store, self.state.run, self.state.trust)
             self._disown()
             return
-        # Their words stand before these facts in the journal, so they cannot have closed what the facts opened.
+        # Their words stand before these facts in the journal, so they cannot have closed what the
+        # facts opened.
         opened = [fact.i for fact in facts if isinstance(fact, Suspended)]
         mine: dict[str, OpenInterrupt] = {}
         for interrupt in opened:
@@ -319,14 +364,20 @@ class Drive:
         self._disown()
 
     def _conflict(self, progress: bool) -> None:
-        """A refused commit that plans the same thing again would spin for ever; that is a bug, so say so."""
-        self._conflicts = 0 if progress else self._conflicts + 1
+        """A refused commit that plans the same thing again would spin for ever; that is a bug, so
+        say so."""
+        if progress:
+            self._conflicts = 0
+        else:
+            self._conflicts = self._conflicts + 1
         if self._conflicts > 3:
-            raise RuntimeError(f"run {self.state.run!r}: the store refuses what the plan repeats; please report this")
+            raise RuntimeError(
+                f"run {self.state.run!r}: the store refuses what the plan repeats; please report this"
+            )
 
     async def check(self) -> None:
-        """Right before a body touches the world: if this process was frozen, or its loop blocked, make sure that nobody
-        has taken the run meanwhile. Raises `LeaseLost`."""
+        """Right before a body touches the world: if this process was frozen, or its loop blocked,
+        make sure that nobody has taken the run meanwhile. Raises `LeaseLost`."""
         if self._gone:
             raise LeaseLost(HANDED_BACK)
         if self._fence.gaps != self._gaps or self._fence.is_passed():
@@ -337,15 +388,17 @@ class Drive:
 
     def _begin(self, start: list[Step]) -> None:
         for step in start:
-            desk = Desk(self, step)
+            desk = RunningStep(self, step)
             task = asyncio.get_running_loop().create_task(
                 self._perform(step, desk), name=f"adjourn:{self.state.run}:{step.id}"
             )
             self._running[step.id] = (step, task, desk)
             task.add_done_callback(lambda t, step=step, desk=desk: self._ended(step, t, desk))
 
-    async def _perform(self, step: Step, desk: Desk) -> Fact:
-        await self.check()  # here, not when it was scheduled: a neighbour may have blocked the loop in between
+    async def _perform(self, step: Step, desk: RunningStep) -> Fact:
+        await (
+            self.check()
+        )  # here, not when it was scheduled: a neighbour may have blocked the loop in between
         fact = await self.program.perform(step, desk)
         if (found := self._running.get(step.id)) and found[2] is desk:
             self._ends(step)  # here already: the callback comes a turn of the event loop later
@@ -358,8 +411,9 @@ class Drive:
         if step.kind == "model":
             self.feed.written(self.state.run, step.path)
 
-    def _ended(self, step: Step, task: asyncio.Task[Fact], desk: Desk) -> None:
-        """What did not post by itself; also a task that was cancelled before its first instruction."""
+    def _ended(self, step: Step, task: asyncio.Task[Fact], desk: RunningStep) -> None:
+        """What did not post by itself; also a task that was cancelled before its first
+        instruction."""
         if self._running.get(step.id, (None, None))[1] is not task:
             return  # `_perform` has posted it, or it was left
         self._ends(step)
@@ -375,8 +429,18 @@ class Drive:
             self.post(desk.broken_off())
         elif not desk.cut:
             self._cancelled_by_others(step)
-        elif (call := self.state.live.get(step.id)) and call.phase == Phase.INTENDED and self._overdue(call):
-            self.post(Doubted(call=call.id, why="the run was cancelled while it was in flight", settle=desk.settle))
+        elif (
+            (call := self.state.live.get(step.id))
+            and call.phase == Phase.INTENDED
+            and self._overdue(call)
+        ):
+            self.post(
+                Doubted(
+                    call=call.id,
+                    why="the run was cancelled while it was in flight",
+                    settle=desk.settle,
+                )
+            )
 
     def _cancelled_by_others(self, step: Step) -> None:
         """Before its first instruction: nothing has happened, and it is tried again."""
@@ -386,7 +450,9 @@ class Drive:
             self.post(Doubted(call=step.id, why=why))
         elif step.kind in ("call", "undo"):
             at = self.time.now() + STUBBORN
-            self.post(Faulted(step=step.id, error=why, kind="interrupted", transient=True, retry_at=at))
+            self.post(
+                Faulted(step=step.id, error=why, kind="interrupted", transient=True, retry_at=at)
+            )
 
     def _abort(self, planned: Plan) -> None:
         if self._broken is not None:
@@ -405,22 +471,31 @@ class Drive:
                 if step.kind == "call" and not unintended:
                     self._let_go(step, task, desk)
 
-    def _let_go(self, step: Step, task: asyncio.Task[Fact], desk: Desk) -> None:
-        """A body that does not end goes on by itself: it stays, whatever anybody says about it, until it has ended."""
+    def _let_go(self, step: Step, task: asyncio.Task[Fact], desk: RunningStep) -> None:
+        """A body that does not end goes on by itself: it stays, whatever anybody says about it,
+        until it has ended."""
         now = self._clock.steady()
         if now >= self._cut.setdefault(step.id, now) + (0.0 if desk.in_thread else STUBBORN):
             self._ends(step)
             self._leave(step, task)
-            self.post(Doubted(call=step.id, why="the run was cancelled, and it did not stop", left=True))
+            self.post(
+                Doubted(call=step.id, why="the run was cancelled, and it did not stop", left=True)
+            )
 
     def _leave(self, step: Step, task: asyncio.Task[Fact]) -> None:
-        """Do not wait for this body any longer; what it comes to is recorded all the same, if it still can be."""
+        """Do not wait for this body any longer; what it comes to is recorded all the same, if it
+        still can be."""
         flights.leave(self.state.run, step.id, task)
         task.add_done_callback(self._landed)
 
     def _landed(self, task: asyncio.Task[Fact]) -> None:
-        fact = None if task.cancelled() or task.exception() else task.result()
-        if not isinstance(fact, Returned | Faulted) or (isinstance(fact, Faulted) and fact.transient):
+        if task.cancelled() or task.exception():
+            fact = None
+        else:
+            fact = task.result()
+        if not isinstance(fact, Returned | Faulted) or (
+            isinstance(fact, Faulted) and fact.transient
+        ):
             return
         if not self._over:
             self.post(fact)
@@ -428,23 +503,31 @@ class Drive:
         record_late(self.store, self.lease, fact, seen=self.state.seq)
 
     def _overdue(self, call: Call) -> bool:
-        """Whether a cancel has waited long enough for this call: at once if its body said how to compensate it."""
+        """Whether a cancel has waited long enough for this call: at once if its body said how to
+        compensate it."""
         if self.state.status != Status.CANCELLING:
             return False
         return bool(call.compensations) or self._patience() <= 0
 
     async def _wait(self, planned: Plan) -> None:
         now = self.time.now()
-        waits = [planned.hold - now] if planned.hold else []
+        if planned.hold:
+            waits = [planned.hold - now]
+        else:
+            waits = []
         if planned.wake and self._running:
             waits.append(planned.wake - now)
         if self.state.status == Status.CANCELLING:
-            waits += [left] if (left := self._patience()) > 0 else []
+            if (left := self._patience()) > 0:
+                waits += [left]
+            else:
+                waits += []
             waits += [first + STUBBORN - self._clock.steady() for first in self._cut.values()]
         await self._clock.wait(self._bell, max(0.0, min(waits)) if waits else None)
 
     async def _abandon(self) -> None:
-        """Wait a moment for what is cut off. What was in flight is in doubt for whoever takes the run next."""
+        """Wait a moment for what is cut off. What was in flight is in doubt for whoever takes the
+        run next."""
         self._over = True
         running, self._running = list(self._running.values()), {}
         _settle(self._posted, LeaseLost(HANDED_BACK))
@@ -459,24 +542,30 @@ class Drive:
         self._gone = True
         for step, task, _ in running:
             if not task.done():
-                name = step.call.tool if step.call else step.kind
+                if step.call:
+                    name = step.call.tool
+                else:
+                    name = step.kind
                 self.left.append(f"{name} ({step.id}) of run {self.state.run}")
         if self.left:
             log.warning("still at work, and left behind: %s", ", ".join(self.left))
 
 
-def _cut(task: asyncio.Task[Fact], desk: Desk) -> None:
-    """Cancel a step, so that it can tell that the driver did. A thread cannot be stopped: its waiter stays."""
+def _cut(task: asyncio.Task[Fact], desk: RunningStep) -> None:
+    """Cancel a step, so that it can tell that the driver did. A thread cannot be stopped: its
+    waiter stays."""
     desk.cut = True
     if not desk.in_thread:
         task.cancel()
 
 
-def _settle(own: list[Posted], error: BaseException | None) -> None:
+def _settle(own: list[PendingFact], error: BaseException | None) -> None:
     for posted in own:
         if posted.durable is None or posted.durable.done():
             continue
         if error is None:
             posted.durable.set_result(None)
         else:
-            posted.durable.set_exception(error if isinstance(error, Exception) else LeaseLost("the worker stopped"))
+            posted.durable.set_exception(
+                error if isinstance(error, Exception) else LeaseLost("the worker stopped")
+            )

@@ -12,11 +12,13 @@ from adjourn.core.records import Fact
 from adjourn.core.state import State
 
 
-class Desk(Protocol):
+class StepHandle(Protocol):
     """What a running step may use. One per step; it dies with it.
 
-    `cut`: the driver itself has cancelled the step. `lost`: why something of it could not be recorded. The step says
-    with `in_thread` that its body cannot be stopped, and with `settle` how long the world may need if it is cut.
+    `cut`: the driver itself has cancelled the step. `lost`: why something of it could not be
+        recorded. The step says
+    with `in_thread` that its body cannot be stopped, and with `settle` how long the world may need
+    if it is cut.
     """
 
     cut: bool
@@ -87,11 +89,13 @@ class Desk(Protocol):
         ...
 
     async def fence(self) -> None:
-        """Right before touching the world: raises `LeaseLost` if another worker has taken the run."""
+        """Right before touching the world: raises `LeaseLost` if another worker has taken the
+        run."""
         ...
 
     async def record(self, fact: Fact) -> None:
-        """Append a fact and return once it is durable. Raises `LeaseLost` if another worker has the run."""
+        """Append a fact and return once it is durable. Raises `LeaseLost` if another worker has the
+        run."""
         ...
 
     def publish(self, item: Any, *, path: str | None = None, thinking: bool = False) -> None:
@@ -117,9 +121,10 @@ class Program(plan.Planner, Protocol):
         ...
 
     def check_requester(self, by: str) -> None:
-        """Raise `Invalid` if a rule wants somebody else than who shaped the run, and `by` names nobody."""
+        """Raise `Invalid` if a rule wants somebody else than who shaped the run, and `by` names
+        nobody."""
         ...
 
-    async def perform(self, step: Step, desk: Desk) -> Fact:
+    async def perform(self, step: Step, desk: StepHandle) -> Fact:
         """Run a step; the one fact that ends it."""
         ...

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from adjourn.driver.loop import Drive
 
 
-class Desk:
+class RunningStep:
     """See `program.Desk`."""
 
     def __init__(self, drive: "Drive", step: Step) -> None:
@@ -32,12 +32,25 @@ class Desk:
         self.settle = 0.0
         self.partial = ""
         self.upto = drive.state.seq
-        thread = drive.state.threads.get(step.path) if step.kind == "model" else None
-        # Taken now: the fold goes on while the model works, and `upto` must say what this request contained.
-        self.request: Sequence[Message] = thread.request() if thread else ()
-        running = thread.transcript.running if thread else None
+        if step.kind == "model":
+            thread = drive.state.threads.get(step.path)
+        else:
+            thread = None
+        # Taken now: the fold goes on while the model works, and `upto` must say what this request
+        # contained.
+        if thread:
+            self.request: Sequence[Message] = thread.request()
+        else:
+            self.request = ()
+        if thread:
+            running = thread.transcript.running
+        else:
+            running = None
         self.outgoing = Outgoing(thread.instruction() if thread else (), running)
-        self.heard = tuple(p.call for p in thread.pending if p.call) if thread else ()
+        if thread:
+            self.heard = tuple(p.call for p in thread.pending if p.call)
+        else:
+            self.heard = ()
 
     @property
     def state(self) -> State:
@@ -89,12 +102,22 @@ class Desk:
         if self.step.kind == "summary":
             return Summarised(path=path, usage=usage, request=sent.digest, sent=sent.sent)
         return Broke(
-            path=path, upto=self.upto, heard=self.heard, text=self.partial, usage=usage, request=sent.digest, sent=sent.sent
-        )  # fmt: skip
+            path=path,
+            upto=self.upto,
+            heard=self.heard,
+            text=self.partial,
+            usage=usage,
+            request=sent.digest,
+            sent=sent.sent,
+        )
 
     def estimate(self) -> Usage:
-        """A cut-off call reports no usage; four characters are about a token, at what the run's tokens have cost so far."""
+        """A cut-off call reports no usage; four characters are about a token, at what the run's
+        tokens have cost so far."""
         asked, said = sum(len(str(m)) for m in self.request) // 4, len(self.partial) // 4
         used = self.state.usage
-        price = used.cost / used.total_tokens if used.total_tokens else 0.0
+        if used.total_tokens:
+            price = used.cost / used.total_tokens
+        else:
+            price = 0.0
         return Usage(1, asked, said, cost=round(price * (asked + said), 6), estimated=True)

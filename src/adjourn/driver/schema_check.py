@@ -15,7 +15,8 @@ DEADLINE = 5.0
 
 
 async def check_value(schema: Any, value: Any, what: str) -> None:
-    """Raise `InvalidAnswer` if `value` does not fit, or if that cannot be found out in bounded time. See `core.schema.check`."""
+    """Raise `InvalidAnswer` if `value` does not fit, or if that cannot be found out in bounded
+    time. See `core.schema.check`."""
     try:
         check_size(schema, f"the schema of {what}")
         check(schema, value, what, INLINE)

@@ -1,4 +1,5 @@
-"""Work in a thread of its own: a stuck one must not block the others, nor the end of the process."""
+"""Work in a thread of its own: a stuck one must not block the others, nor the end of the
+process."""
 
 import asyncio
 import contextvars
@@ -14,7 +15,8 @@ log = logging.getLogger("adjourn.tool")
 
 
 class Flight:
-    """A function at work in a daemon thread, until it has ended, whoever waits for it. It cannot be stopped.
+    """A function at work in a daemon thread, until it has ended, whoever waits for it. It cannot be
+    stopped.
 
     `on_end` is called in that thread when it has.
     """
@@ -44,7 +46,10 @@ class Flight:
         try:
             self._value = self._inside.run(self._work)
         except BaseException as e:
-            self._error = Raised(e) if isinstance(e, StopIteration) else e
+            if isinstance(e, StopIteration):
+                self._error = Raised(e)
+            else:
+                self._error = e
         end_if_forked(process)
         with self._lock:
             self._ended = True
@@ -55,10 +60,13 @@ class Flight:
             try:
                 loop.call_soon_threadsafe(_wake, waiter)
             except RuntimeError:  # the loop is closed: nobody waits
-                log.warning("a tool ended after its run was handed back; its result is lost, the call is in doubt")
+                log.warning(
+                    "a tool ended after its run was handed back; its result is lost, the call is in doubt"
+                )
 
     async def wait(self, read: Callable[[], None] | None = None) -> Any:
-        """The function's result, or what it raised. A waiter that is cancelled leaves it at work; else `read` is called."""
+        """The function's result, or what it raised. A waiter that is cancelled leaves it at work;
+        else `read` is called."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
         with self._lock:
@@ -90,7 +98,8 @@ def end_if_forked(process: int) -> None:
 
 
 async def in_thread(work: Callable[[], Any]) -> Any:
-    """Run `work` in a new daemon thread. If the waiter is cancelled, the thread goes on by itself."""
+    """Run `work` in a new daemon thread. If the waiter is cancelled, the thread goes on by
+    itself."""
     return await Flight(work).start().wait()
 
 

@@ -7,7 +7,15 @@ from typing import Literal
 import msgspec
 
 from adjourn.core.interrupt import Interrupt, PendingToolCall, view
-from adjourn.core.records import AnyRecord, Asked, Broke, Erased, Replied, RunCancelled, RunCompleted
+from adjourn.core.records import (
+    AnyRecord,
+    Asked,
+    Broke,
+    Erased,
+    Replied,
+    RunCancelled,
+    RunCompleted,
+)
 from adjourn.core.status import ENDED
 from adjourn.driver.feed import Feed, Published, TextArrived
 from adjourn.stores.protocol import Store
@@ -55,15 +63,20 @@ class ToolCallApprovalRequired(msgspec.Struct, frozen=True):
 
 
 FEW, MANY, TOGETHER = 64, 10_000, 4096
-"""How many items a watcher may be behind: until text grows together (to so many characters), until items are dropped."""
+"""How many items a watcher may be behind: until text grows together (to so many characters), until
+items are dropped."""
 
 Load = Callable[[str, int], Awaitable[list[tuple[int, AnyRecord]]]]
 Event = Recorded | ToolCallApprovalRequired | TextArrived | Published
 
 
 def keep(live: list[TextArrived | Published], item: TextArrived | Published) -> None:
-    """Keep an item for a watcher who is behind: then text grows together, and what bodies published is dropped at last."""
-    last = live[-1] if len(live) > FEW else None
+    """Keep an item for a watcher who is behind: then text grows together, and what bodies published
+    is dropped at last."""
+    if len(live) > FEW:
+        last = live[-1]
+    else:
+        last = None
     if isinstance(item, Published):
         if len(live) < MANY:
             live.append(item)
@@ -87,14 +100,17 @@ async def watch(
     until: Callable[[], bool] = lambda: False,
     load: Load | None = None,
 ) -> AsyncIterator[Event]:
-    """Every record after `after`, once and in order, and live items as they come; ends with the run, or when `until()`.
+    """Every record after `after`, once and in order, and live items as they come; ends with the
+    run, or when `until()`.
 
     `load` reads records instead of `store.load`.
     """
     load = load or store.load
     bell = asyncio.Event()
     live: list[TextArrived | Published] = []
-    written: dict[str, int] = {}  # text from another process may come later than the record of the whole reply
+    written: dict[
+        str, int
+    ] = {}  # text from another process may come later than the record of the whole reply
 
     def hear(item: object) -> None:
         if isinstance(item, TextArrived | Published):

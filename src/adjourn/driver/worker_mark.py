@@ -1,7 +1,8 @@
-"""Who decides is never what runs: a mark on everything that a worker starts, in its process and below it.
+"""Who decides is never what runs: a mark on everything that a worker starts, in its process and
+below it.
 
-A guard rail, not a wall: it stops a tool that runs `adjourn approve` or opens a `Runtime`. Whoever can write the
-database file is stopped by signed decisions only.
+A guard rail, not a wall: it stops a tool that runs `adjourn approve` or opens a `Runtime`. Whoever
+can write the database file is stopped by signed decisions only.
 """
 
 import contextvars
@@ -35,14 +36,19 @@ def unmark() -> None:
 
 
 def check_outside(what: str) -> None:
-    """Raise `NotAllowed` inside of a run: in a body, or in a process that a worker's process started."""
+    """Raise `NotAllowed` inside of a run: in a body, or in a process that a worker's process
+    started."""
     pid = os.environ.get(MARK, "")
     if body.get() is not None:
         raise NotAllowed(
-            f"a run cannot {what}: this is a tool's own code", advice="people decide, from outside of the run"
+            f"a run cannot {what}: this is a tool's own code",
+            advice="people decide, from outside of the run",
         )
     if pid and pid != str(os.getpid()):
         raise NotAllowed(
-            f"a run cannot {what}: this process was started by a worker (process {pid}), perhaps by one of its tools",
+            (
+                f"a run cannot {what}: this process was started by a worker (process {pid}), "
+                f"perhaps by one of its tools"
+            ),
             advice="people decide from a terminal of their own",
         )

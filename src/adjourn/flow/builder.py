@@ -1,4 +1,5 @@
-"""Building a graph: chains written with `to`, `batch`, `for_each`, `if_`, `match`, `emit`, `side`, `collect`."""
+"""Building a graph: chains written with `to`, `batch`, `for_each`, `if_`, `match`, `emit`, `side`,
+`collect`."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -42,14 +43,19 @@ class Node:
                 found.append(node.make())
             for other in node.nexts[1:]:
                 found.append(SideItem("side", other.items()))
-            node = node.nexts[0] if node.nexts else None
+            if node.nexts:
+                node = node.nexts[0]
+            else:
+                node = None
         return found
 
 
 class Chain:
     """A place to go on from. Going on twice from one place begins a side branch."""
 
-    def __init__(self, flow: "Flow", node: Node, outer: "Opened | None" = None, root: Node | None = None) -> None:
+    def __init__(
+        self, flow: "Flow", node: Node, outer: "OpenBlock | None" = None, root: Node | None = None
+    ) -> None:
         self._flow, self._node, self._outer, self._root = flow, node, outer, root
 
     def _add(self, make: Make, name: str = "") -> "Chain":
@@ -58,18 +64,22 @@ class Chain:
         self._node.nexts.append(node)
         return Chain(self._flow, node, self._outer, self._root)
 
-    def _inner(self, node: Node, opened: "Opened") -> "Chain":
+    def _inner(self, node: Node, opened: "OpenBlock") -> "Chain":
         node.name = self._node.name
         return Chain(self._flow, node, opened, self._root)
 
     def to(self, chunk: Any, *more: Any) -> "Chain":
-        """Go on with a chunk (a function, or its name), an `Agent` or a `Flow`; then with more of them."""
+        """Go on with a chunk (a function, or its name), an `Agent` or a `Flow`; then with more of
+        them."""
         make, name = placed(self._flow, chunk)
         chain = self._add(make, name)
-        return chain.to(*more) if more else chain
+        if more:
+            return chain.to(*more)
+        return chain
 
     def batch(self, *branches: tuple[str, Any], name: str = "batch", **named: Any) -> "Chain":
-        """Run branches at the same time; their results go on as a dict. A branch is a chunk, an agent, a flow or `flow.branch()…`."""
+        """Run branches at the same time; their results go on as a dict. A branch is a chunk, an
+        agent, a flow or `flow.branch()…`."""
         pairs = [*branches, *named.items()]
         if not pairs or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(
@@ -83,10 +93,13 @@ class Chain:
         return self._add(lambda: BatchItem(name, {key: make() for key, make in made.items()}))
 
     def for_each(self, concurrency: int = 0, name: str = "each") -> "Chain":
-        """Run what follows, until `end_for_each`, for each element of a list. `concurrency` 0: all at once."""
+        """Run what follows, until `end_for_each`, for each element of a list. `concurrency` 0: all
+        at once."""
         if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"concurrency must be an integer (0 for all at once), got {concurrency!r}")
-        opened = Opened(self, "for_each", name, concurrency=concurrency)
+            raise InvalidDefinition(
+                f"concurrency must be an integer (0 for all at once), got {concurrency!r}"
+            )
+        opened = OpenBlock(self, "for_each", name, concurrency=concurrency)
         return self._inner(opened.branch(None), opened)
 
     def end_for_each(self) -> "Chain":
@@ -96,15 +109,18 @@ class Chain:
         return opened.chain._add(lambda: EachItem(opened.name, body.items(), opened.concurrency))
 
     def if_(self, condition: Callable[[Any], Any], name: str = "if") -> "Chain":
-        """Run what follows, until `elif_`, `else_` or `end_if`, if the condition over the context holds."""
-        opened = Opened(self, "if_", name)
+        """Run what follows, until `elif_`, `else_` or `end_if`, if the condition over the context
+        holds."""
+        opened = OpenBlock(self, "if_", name)
         return self._inner(opened.branch(self._flow._condition(condition, self._node.name)), opened)
 
     def elif_(self, condition: Callable[[Any], Any]) -> "Chain":
         """Another condition."""
         opened = self._inside("if_", "elif_")
         chain = opened.chain
-        return chain._inner(opened.branch(self._flow._condition(condition, chain._node.name)), opened)
+        return chain._inner(
+            opened.branch(self._flow._condition(condition, chain._node.name)), opened
+        )
 
     def else_(self) -> "Chain":
         """If none held."""
@@ -115,12 +131,18 @@ class Chain:
         """Close `if_`: the value of the branch that ran goes on; the input, if none did."""
         opened = self._close("if_", "end_if")
         tests = list(map(str, opened.tests))
-        return opened.chain._add(lambda: IfItem(opened.name, tests, opened.branches(), opened.otherwise_items()))
+        return opened.chain._add(
+            lambda: IfItem(opened.name, tests, opened.branches(), opened.otherwise_items())
+        )
 
     def match(self, key: Callable[[Any], Any] | None = None, name: str = "match") -> "Chain":
-        """Choose by the input's value, or by what `key` makes of the context; follow with `case`."""
-        opened = Opened(self, "match", name)
-        opened.key = self._flow._condition(key, self._node.name) if key is not None else ""
+        """Choose by the input's value, or by what `key` makes of the context; follow with
+        `case`."""
+        opened = OpenBlock(self, "match", name)
+        if key is not None:
+            opened.key = self._flow._condition(key, self._node.name)
+        else:
+            opened.key = ""
         return self._inner(Node(), opened)
 
     def case(self, value: Any) -> "Chain":
@@ -139,7 +161,9 @@ class Chain:
         if not opened.bodies:
             raise InvalidDefinition(f"match {opened.name!r} has no case")
         return opened.chain._add(
-            lambda: MatchItem(opened.name, opened.tests, opened.branches(), opened.otherwise_items(), opened.key)
+            lambda: MatchItem(
+                opened.name, opened.tests, opened.branches(), opened.otherwise_items(), opened.key
+            )
         )
 
     def emit(self, event: str) -> "Chain":
@@ -153,29 +177,40 @@ class Chain:
         return self._add(lambda: SideItem("side", make()))
 
     def collect(self, name: str, key: str) -> "Chain":
-        """Leave the value at the meeting point `name` under `key`; `flow.collected(name)` goes on when all are there."""
+        """Leave the value at the meeting point `name` under `key`; `flow.collected(name)` goes on
+        when all are there."""
         for text in (name, key):
             if not isinstance(text, str) or not text:  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InvalidDefinition(f"collect needs the name of a meeting point and a key, got {text!r:.80}")
+                raise InvalidDefinition(
+                    f"collect needs the name of a meeting point and a key, got {text!r:.80}"
+                )
         return self._add(lambda: CollectItem(name, key))
 
-    def _inside(self, kind: str, verb: str) -> "Opened":
+    def _inside(self, kind: str, verb: str) -> "OpenBlock":
         if self._outer is None or self._outer.kind != kind:
-            unclosed = f"; {self._outer} is still open" if self._outer else ""
+            if self._outer:
+                unclosed = f"; {self._outer} is still open"
+            else:
+                unclosed = ""
             raise InvalidDefinition(f"{verb} belongs after {kind}{unclosed}")
         return self._outer
 
-    def _close(self, kind: str, verb: str) -> "Opened":
+    def _close(self, kind: str, verb: str) -> "OpenBlock":
         opened = self._inside(kind, verb)
         opened.close()
         return opened
 
 
-class Opened:
+class OpenBlock:
     """A `for_each`, `if_` or `match` that is being written."""
 
     def __init__(self, chain: Chain, kind: str, name: str, concurrency: int = 0) -> None:
-        self.chain, self.kind, self.name, self.concurrency = chain, kind, checked_name(name, "a name"), concurrency
+        self.chain, self.kind, self.name, self.concurrency = (
+            chain,
+            kind,
+            checked_name(name, "a name"),
+            concurrency,
+        )
         self.tests: list[Any] = []
         self.bodies: list[Node] = []
         self.rest: Node | None = None
@@ -203,7 +238,9 @@ class Opened:
 
     def otherwise_items(self) -> list[AnyItem]:
         """The items of the branch for everything else."""
-        return self.rest.items() if self.rest else []
+        if self.rest:
+            return self.rest.items()
+        return []
 
     def otherwise(self) -> Node:
         """The branch for everything else."""
@@ -247,11 +284,13 @@ def placed(flow: "Flow", chunk: Any) -> tuple[Make, str]:
 
 
 def inner(flow: "Flow", branch: Any) -> Callable[[], list[AnyItem]]:
-    """A branch of a batch or a side: a chunk, an agent, a flow, or a chain begun with `flow.branch()`."""
+    """A branch of a batch or a side: a chunk, an agent, a flow, or a chain begun with
+    `flow.branch()`."""
     if isinstance(branch, Chain):
         if branch._root is None or branch._flow is not flow or branch._outer is not None:
             raise InvalidDefinition(
-                f"a branch is a chunk, an agent, a flow, or a chain begun with the branch() of flow {flow.name!r}, "
+                f"a branch is a chunk, an agent, a flow, or a chain begun with the branch() "
+                f"of flow {flow.name!r}, "
                 f"with everything in it closed"
             )
         return branch._root.items

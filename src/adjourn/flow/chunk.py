@@ -33,12 +33,15 @@ class Chunk:
     ) -> None:
         if isinstance(run, str):
             raise InvalidDefinition(
-                f"a chunk must be a function, got {run!r:.80}", advice=f"to name one use @flow.chunk(name={run!r:.80})"
+                f"a chunk must be a function, got {run!r:.80}",
+                advice=f"to name one use @flow.chunk(name={run!r:.80})",
             )
         checked_name(name, "a chunk's name (give one with flow.chunk(name=…))")
         for what, function in (("the chunk", run), ("undo", undo), ("verify", verify)):
             if function is not None and not callable(function):
-                raise InvalidDefinition(f"chunk {name!r}: {what} must be a function, got {function!r:.80}")
+                raise InvalidDefinition(
+                    f"chunk {name!r}: {what} must be a function, got {function!r:.80}"
+                )
         _takes(run, 1, f"chunk {name!r} takes one parameter, the FlowContext")
         _takes(undo, 3, f"chunk {name!r}: undo takes the context, the chunk's input and its result")
         _takes(verify, 2, f"chunk {name!r}: verify takes the context and the chunk's input")
@@ -56,9 +59,18 @@ class Chunk:
         if (self.effect == Effect.VERIFIABLE) != (verify is not None):
             raise InvalidDefinition(f"chunk {name!r}: effect='verifiable' and verify= go together")
         self.run, self.name, self.undo, self.verify = run, name, undo, verify
-        self.timeout = None if timeout is None else seconds(timeout, "timeout")
-        self.settle = (self.timeout or 0.0) if settle is None else seconds(settle, "settle")
-        self.key_ttl = 0.0 if key_ttl is None else seconds(key_ttl, "key_ttl")
+        if timeout is None:
+            self.timeout = None
+        else:
+            self.timeout = seconds(timeout, "timeout")
+        if settle is None:
+            self.settle = self.timeout or 0.0
+        else:
+            self.settle = seconds(settle, "settle")
+        if key_ttl is None:
+            self.key_ttl = 0.0
+        else:
+            self.key_ttl = seconds(key_ttl, "key_ttl")
         self.retries, self.backoff = (
             checked_retries(f"chunk {name!r}", retries, self.effect),
             seconds(backoff, "backoff"),
@@ -75,9 +87,14 @@ class Chunk:
 
 def names(resources: Any, where: str) -> tuple[str, ...]:
     """Resources by name, or `InvalidDefinition`."""
-    found = () if isinstance(resources, str) else tuple(resources)
+    if isinstance(resources, str):
+        found = ()
+    else:
+        found = tuple(resources)
     if isinstance(resources, str) or not all(isinstance(name, str) for name in found):
-        raise InvalidDefinition(f"{where}: resources= must be a list of names, got {resources!r:.80}")
+        raise InvalidDefinition(
+            f"{where}: resources= must be a list of names, got {resources!r:.80}"
+        )
     return found
 
 

@@ -11,7 +11,7 @@ from adjourn.core.call import Call
 from adjourn.core.codec import legible, plain, text_of
 from adjourn.core.effect import Effect
 from adjourn.core.records import Fact, Faulted, Returned, Suspended
-from adjourn.driver.program import Desk
+from adjourn.driver.program import StepHandle
 from adjourn.errors import Misused, NoOneToAnswer, PauseRequest
 from adjourn.flow.chunk import Chunk
 from adjourn.flow.flow_context import FlowContext
@@ -23,8 +23,8 @@ PLAIN_CALLS = "; pause_for, emit and publish of the context are plain calls, wit
 
 
 class ChunkBody:
-    """See `bodies.body.Body`. With a chunk's result stand its changes to the state and its events; an error of it fails
-    the run, which can be resumed, and what runs beside it finishes."""
+    """See `bodies.body.Body`. With a chunk's result stand its changes to the state and its events;
+    an error of it fails the run, which can be resumed, and what runs beside it finishes."""
 
     def __init__(self, chunk: Chunk, call: Call, *, handle: bool = True) -> None:
         self.chunk, self.call, self.handle = chunk, call, handle
@@ -39,7 +39,9 @@ class ChunkBody:
 
     @property
     def effect(self) -> Effect:
-        return Effect.READ if self.call.kind == "test" else self.chunk.effect
+        if self.call.kind == "test":
+            return Effect.READ
+        return self.chunk.effect
 
     @property
     def timeout(self) -> float | None:
@@ -65,7 +67,7 @@ class ChunkBody:
     def verify(self) -> Callable[..., Any] | None:
         return self.chunk.verify
 
-    def context(self, desk: Desk, call: Call) -> FlowContext:
+    def context(self, desk: StepHandle, call: Call) -> FlowContext:
         flow = desk.state.flow
         assert flow is not None
         return FlowContext(desk, call, flow.scope_of(self.call.id))
@@ -76,30 +78,43 @@ class ChunkBody:
     def arguments(self) -> Any:
         return self.call.args
 
-    def returned(self, context: ToolContext, value: Any, took: float, desk: Desk) -> Fact:
+    def returned(self, context: ToolContext, value: Any, took: float, desk: StepHandle) -> Fact:
         call = self.call
         if call.kind == "test" and not isinstance(value, bool):
-            text = f"the condition {self.name!r} gave {type(value).__name__}, not True or False; wrap it in bool(…)"
+            text = (
+                f"the condition {self.name!r} gave {type(value).__name__}, not True or "
+                f"False; wrap it in bool(…)"
+            )
             return Faulted(step=call.id, error=text)
         assert isinstance(context, FlowContext)
         try:
             changes = context.state.changes()
             return Returned(
-                call=call.id, value=plain(value, "result"), changes=changes, emits=context.emitted, took=took
+                call=call.id,
+                value=plain(value, "result"),
+                changes=changes,
+                emits=context.emitted,
+                took=took,
             )
         except Exception as e:
-            return self._unrecorded(f"{self.name} ran, but what it made cannot be recorded: {e}", e, desk)
+            return self._unrecorded(
+                f"{self.name} ran, but what it made cannot be recorded: {e}", e, desk
+            )
 
-    def failed(self, fact: Returned, error: BaseException, desk: Desk) -> Fact:
+    def failed(self, fact: Returned, error: BaseException, desk: StepHandle) -> Fact:
         desk.failed(error)
         awaited = isinstance(error, TypeError) and "await" in text_of(error)
         text = fact.error + (PLAIN_CALLS if awaited else "")
         return Faulted(step=self.call.id, error=text, kind=type(error).__name__)
 
-    def paused(self, fact: Fact, context: ToolContext, desk: Desk) -> Fact:
+    def paused(self, fact: Fact, context: ToolContext, desk: StepHandle) -> Fact:
         assert isinstance(context, FlowContext)
         pause = context.paused
-        if not self.handle and isinstance(pause, PauseRequest) and pause.fields.get("kind") != "timer":
+        if (
+            not self.handle
+            and isinstance(pause, PauseRequest)
+            and pause.fields.get("kind") != "timer"
+        ):
             refusal = NoOneToAnswer(self.name)
             desk.failed(refusal)
             return Faulted(step=self.call.id, error=str(refusal), kind=NO_HANDLE)
@@ -108,10 +123,14 @@ class ChunkBody:
         if not isinstance(fact, Suspended) or fact.resume_to == "self":
             return fact
         try:  # its body does not run again, so what it had changed and emitted stays
-            return msgspec.structs.replace(fact, changes=context.state.changes(), emits=context.emitted)
+            return msgspec.structs.replace(
+                fact, changes=context.state.changes(), emits=context.emitted
+            )
         except Exception as e:
-            return self._unrecorded(f"it paused, but what it changed cannot be recorded: {e}", e, desk)
+            return self._unrecorded(
+                f"it paused, but what it changed cannot be recorded: {e}", e, desk
+            )
 
-    def _unrecorded(self, text: str, error: Exception, desk: Desk) -> Faulted:
+    def _unrecorded(self, text: str, error: Exception, desk: StepHandle) -> Faulted:
         desk.failed(error)
         return Faulted(step=self.call.id, error=legible(text), kind="unrecorded")

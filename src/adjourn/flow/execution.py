@@ -1,4 +1,5 @@
-"""Executions: a flow run by hand, without a store: a run of a private runtime, continued call by call."""
+"""Executions: a flow run by hand, without a store: a run of a private runtime, continued call by
+call."""
 
 import asyncio
 import contextlib
@@ -52,8 +53,8 @@ class Execution:
     # Beginning
 
     async def start(self, value: Any = None) -> "Execution":
-        """Start; returns when every chain has ended or waits. Raises `RunFailed` if a chunk failed and nothing
-        else waits.
+        """Start; returns when every chain has ended or waits. Raises `RunFailed` if a chunk failed
+        and nothing else waits.
 
         Args:
             value: the input.
@@ -69,13 +70,18 @@ class Execution:
         self._begun.set()
 
     def save(self) -> Checkpoint:
-        """The execution as a checkpoint. A chunk that runs meanwhile is in doubt for whoever loads it."""
+        """The execution as a checkpoint. A chunk that runs meanwhile is in doubt for whoever loads
+        it."""
         return self._rt.saved(self._id())
 
     def load(
-        self, saved: Checkpoint | str | bytes | Mapping[str, Any], *, on_change: Literal["refuse", "warn"] = "refuse"
+        self,
+        saved: Checkpoint | str | bytes | Mapping[str, Any],
+        *,
+        on_change: Literal["refuse", "warn"] = "refuse",
     ) -> "Execution":
-        """Continue a saved execution; nothing runs yet. A flow that lost a chunk is refused, naming it.
+        """Continue a saved execution; nothing runs yet. A flow that lost a chunk is refused, naming
+        it.
 
         Args:
             saved: what `save` gave, as a `Checkpoint` or as JSON.
@@ -108,13 +114,17 @@ class Execution:
         if not self._run:
             return "created"
         state = self._now()
-        return "running" if self._worker.drives(self._run) and state.status == Status.READY else state.view
+        if self._worker.drives(self._run) and state.status == Status.READY:
+            return "running"
+        return state.view
 
     @property
     def stopped_by(self) -> str:
         """The limit that stopped it, such as `MaxSteps(500)`; empty if none did."""
         ended = self._now().ended
-        return ended.stopped if isinstance(ended, RunCompleted) else ""
+        if isinstance(ended, RunCompleted):
+            return ended.stopped
+        return ""
 
     @property
     def state(self) -> dict[str, Any]:
@@ -142,7 +152,8 @@ class Execution:
         return mermaid(state.flow.graph if state.flow else self.flow.graph, state)
 
     async def stream(self) -> AsyncIterator[Event]:
-        """What chunks publish, interrupts and progress, until it is closed. May be begun before `start`."""
+        """What chunks publish, interrupts and progress, until it is closed. May be begun before
+        `start`."""
         await self._begun.wait()
         async for event in watch(self._store, self._rt.feed, self._run):
             yield event
@@ -150,10 +161,15 @@ class Execution:
     # What people do
 
     async def continue_with(
-        self, interrupt_id: str | Interrupt, value: Any = None, *, by: str = "", request_id: str = ""
+        self,
+        interrupt_id: str | Interrupt,
+        value: Any = None,
+        *,
+        by: str = "",
+        request_id: str = "",
     ) -> "Execution":
-        """Answer an interrupt; returns when every chain has ended or waits. Everything is checked before
-        anything is recorded.
+        """Answer an interrupt; returns when every chain has ended or waits. Everything is checked
+        before anything is recorded.
 
         Args:
             interrupt_id: its id or ref, or the `Interrupt` itself.
@@ -170,13 +186,21 @@ class Execution:
 
     async def _interrupt(self, given: str | Interrupt) -> Interrupt:
         """An interrupt, whatever its state; raises `UnknownInterrupt`, listing the pending ones."""
-        id = given.ref if isinstance(given, Interrupt) else given
+        if isinstance(given, Interrupt):
+            id = given.ref
+        else:
+            id = given
         if not isinstance(id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid(f"continue_with needs the id of an interrupt, a key of pending_interrupts, got {id!r:.80}")
+            raise Invalid(
+                f"continue_with needs the id of an interrupt, a key of pending_interrupts, got {id!r:.80}"
+            )
         local = local_of(self._id(), id)
         if opened := self._now().open.get(local):
             return view(self._run, opened.seq, opened.record)
-        found = await self._store.inbox(Filter(run=self._run, interrupt=local, limit=1)) if local else []
+        if local:
+            found = await self._store.inbox(Filter(run=self._run, interrupt=local, limit=1))
+        else:
+            found = []
         if not found:
             raise UnknownInterrupt(id, list(self.pending_interrupts))
         return found[0]
@@ -238,8 +262,8 @@ class Execution:
         return self
 
     async def cancel(self, *, by: str = "", reason: str = "") -> Outcome[Any]:
-        """Stop, undo in reverse what was done, and end. Returns what was undone and what stays. Twice is the
-        same as once.
+        """Stop, undo in reverse what was done, and end. Returns what was undone and what stays.
+        Twice is the same as once.
 
         Args:
             by: who cancels.
@@ -249,18 +273,23 @@ class Execution:
         return outcome_of(self._now(), self.save(), self.flow.load)
 
     async def close(
-        self, *, pending_interrupts: Literal["error", "cancel"] = "error", timeout: float | None = None
+        self,
+        *,
+        pending_interrupts: Literal["error", "cancel"] = "error",
+        timeout: float | None = None,
     ) -> dict[str, Any]:
-        """End it and return the state, once everything that runs has ended. Refuses while interrupts are open,
-        and leaves it open.
+        """End it and return the state, once everything that runs has ended. Refuses while
+        interrupts are open, and leaves it open.
 
         Args:
-            pending_interrupts: `"error"` refuses; `"cancel"` closes the open interrupts, and nothing new
-                starts.
+            pending_interrupts: `"error"` refuses; `"cancel"` closes the open interrupts, and
+                nothing new starts.
             timeout: seconds to wait for what runs; then `TimeoutError`.
         """
         if pending_interrupts not in ("error", "cancel"):
-            raise Invalid(f"pending_interrupts must be 'error' or 'cancel', got {pending_interrupts!r:.80}")
+            raise Invalid(
+                f"pending_interrupts must be 'error' or 'cancel', got {pending_interrupts!r:.80}"
+            )
         self._id()
         async with asyncio.timeout(timeout):
             await self._close(cancel=pending_interrupts == "cancel")
@@ -280,7 +309,10 @@ class Execution:
     def _may_close(self, cancel: bool) -> None:
         state, pending = self._now(), self.pending_interrupts
         if state.status in (Status.PAUSED, Status.PAUSING, Status.STUCK):
-            advice = "" if state.status == Status.STUCK else "resume it first, or cancel it"
+            if state.status == Status.STUCK:
+                advice = ""
+            else:
+                advice = "resume it first, or cancel it"
             raise Refused(self._run, "close", self.status, advice=advice)
         if pending and not cancel:
             if state.failed:
@@ -297,7 +329,9 @@ class Execution:
         return self._run
 
     def _now(self) -> State:
-        return self._worker.state(self._run) if self._run else State()
+        if self._run:
+            return self._worker.state(self._run)
+        return State()
 
     def _open(self, verb: str) -> None:
         if self._id() and self._now().status in ENDED:
@@ -326,8 +360,12 @@ class Execution:
             self._waker = asyncio.get_running_loop().create_task(self._later(), name="adjourn-wake")
 
     async def _later(self) -> None:
-        with contextlib.suppress(RunFailed):  # its status tells, and so does whoever acts on it next
-            await self._rt.clock.wait(asyncio.Event(), max(0.0, _wake_at(self._now()) - self._store.now()))
+        with contextlib.suppress(
+            RunFailed
+        ):  # its status tells, and so does whoever acts on it next
+            await self._rt.clock.wait(
+                asyncio.Event(), max(0.0, _wake_at(self._now()) - self._store.now())
+            )
             await self._advance()
 
     async def _wake(self) -> None:
@@ -343,4 +381,6 @@ class Execution:
 
 def _wake_at(state: State) -> float:
     """When a run continues by itself; 0: never."""
-    return state.parked.wake_at if state.parked and state.status == Status.WAITING else 0.0
+    if state.parked and state.status == Status.WAITING:
+        return state.parked.wake_at
+    return 0.0

@@ -11,12 +11,20 @@ from adjourn.agent.agent_program import family
 from adjourn.core.codec import plain
 from adjourn.core.digest import digest
 from adjourn.core.duration import Duration
-from adjourn.core.graph import FlowItem, Graph, agent_names, chunk_names, flows_of, items_of, read_graph
+from adjourn.core.graph import (
+    FlowItem,
+    Graph,
+    agent_names,
+    chunk_names,
+    flows_of,
+    items_of,
+    read_graph,
+)
 from adjourn.core.graph import GraphChain as ChainShape
 from adjourn.core.ids import checked_event, checked_name, label_of
 from adjourn.core.stop import MaxSteps, Stop
 from adjourn.errors import InvalidDefinition, NoOneToAnswer, RunFailed, bare
-from adjourn.flow.builder import Chain, Node, Opened
+from adjourn.flow.builder import Chain, Node, OpenBlock
 from adjourn.flow.chunk import Chunk, EffectName, names
 from adjourn.flow.execution import Execution
 from adjourn.flow.flow_program import FlowProgram
@@ -28,7 +36,8 @@ if TYPE_CHECKING:
 
 
 class Flow(Definition[dict[str, Any]]):
-    """An event-driven graph of chunks that can pause. Write chunks with `@flow.chunk`, chains with `flow.to(…)`.
+    """An event-driven graph of chunks that can pause. Write chunks with `@flow.chunk`, chains with
+    `flow.to(…)`.
 
     Args:
         name: the name by which runs find it; without `:` and `/`.
@@ -38,16 +47,20 @@ class Flow(Definition[dict[str, Any]]):
 
     kind: ClassVar[Kind] = "flow"
 
-    def __init__(self, name: str, *, stop: Stop = MaxSteps(10_000), resources: Iterable[str] = ()) -> None:
+    def __init__(
+        self, name: str, *, stop: Stop = MaxSteps(10_000), resources: Iterable[str] = ()
+    ) -> None:
         self.name = checked_name(name, "a flow's name")
         if not isinstance(stop, Stop):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"flow {name!r}: stop= must be conditions such as MaxSteps(500), got {stop!r:.80}")
+            raise InvalidDefinition(
+                f"flow {name!r}: stop= must be conditions such as MaxSteps(500), got {stop!r:.80}"
+            )
         self.stop = stop
         self.resources = names(resources, f"flow {name!r}")
         self.chunks: dict[str, Chunk] = {}
         self.agents: dict[str, Agent[Any]] = {}
         self.flows: dict[str, Flow] = {}
-        self.unclosed: list[Opened] = []
+        self.unclosed: list[OpenBlock] = []
         self.revision = 0
         self._chains: list[tuple[Node, dict[str, Any]]] = []
         self._conditions: set[str] = set()
@@ -75,7 +88,8 @@ class Flow(Definition[dict[str, Any]]):
         resources: Iterable[str] = (),
     ) -> Callable[[Callable[[Any], Any]], Chunk]: ...
     def chunk(self, function: Any = None, *, name: str | None = None, **options: Any) -> Any:
-        """Make a chunk of a function, sync (run in a thread) or async, with one parameter: the `FlowContext`.
+        """Make a chunk of a function, sync (run in a thread) or async, with one parameter: the
+        `FlowContext`.
 
         Args:
             function: the function; left out when the decorator has options.
@@ -86,7 +100,9 @@ class Flow(Definition[dict[str, Any]]):
         def make(function: Callable[..., Any]) -> Chunk:
             return self._new(Chunk(function, name or getattr(function, "__name__", ""), **options))
 
-        return make if function is None else make(function)
+        if function is None:
+            return make
+        return make(function)
 
     def _new(self, chunk: Chunk) -> Chunk:
         if self.chunks.setdefault(chunk.name, chunk) is not chunk:
@@ -98,28 +114,38 @@ class Flow(Definition[dict[str, Any]]):
         return chunk
 
     def _known(self, chunk: Any) -> Chunk:
-        """The chunk that a chain names: one of ours, its name, or a plain function that becomes one."""
+        """The chunk that a chain names: one of ours, its name, or a plain function that becomes
+        one."""
         if isinstance(chunk, str):
             if chunk not in self.chunks:
                 have = ", ".join(self.chunks) or "none"
-                raise InvalidDefinition(f"flow {self.name!r} has no chunk {chunk!r}", advice=f"it has {have}")
+                raise InvalidDefinition(
+                    f"flow {self.name!r} has no chunk {chunk!r}", advice=f"it has {have}"
+                )
             return self.chunks[chunk]
         if isinstance(chunk, Chunk):
             return self._new(chunk)
         if inspect.iscoroutine(chunk):
             chunk.close()
             raise InvalidDefinition(
-                f"{chunk.__name__!r} was called", advice=f"pass the function itself: to({chunk.__name__})"
+                f"{chunk.__name__!r} was called",
+                advice=f"pass the function itself: to({chunk.__name__})",
             )
         if not callable(chunk):
-            raise InvalidDefinition(f"a chunk must be a function, its name, an Agent or a Flow, got {chunk!r:.80}")
+            raise InvalidDefinition(
+                f"a chunk must be a function, its name, an Agent or a Flow, got {chunk!r:.80}"
+            )
         old = self.chunks.get(getattr(chunk, "__name__", ""))
-        return old if old is not None and old.run == chunk else self.chunk(chunk)
+        if old is not None and old.run == chunk:
+            return old
+        return self.chunk(chunk)
 
     def _condition(self, test: Callable[..., Any], after: str) -> str:
         """Register a condition under a name that does not depend on lines."""
         if not callable(test):
-            raise InvalidDefinition(f"a condition must be a function over the context, got {test!r:.80}")
+            raise InvalidDefinition(
+                f"a condition must be a function over the context, got {test!r:.80}"
+            )
         if isinstance(test, Chunk):
             return self._known(test).name
         name = getattr(test, "__name__", "<lambda>")
@@ -151,7 +177,9 @@ class Flow(Definition[dict[str, Any]]):
 
     def _chain(self, **source: Any) -> Chain:
         if self._given is not None:
-            raise InvalidDefinition(f"flow {self.name!r} was made from a blueprint, which is complete")
+            raise InvalidDefinition(
+                f"flow {self.name!r} was made from a blueprint, which is complete"
+            )
         node = Node()
         self._chains.append((node, source))
         self.revision += 1
@@ -213,11 +241,14 @@ class Flow(Definition[dict[str, Any]]):
         some = list(map(checked_event, events))
         every = list(map(checked_event, [all] if isinstance(all, str) else all))
         if bool(some) == bool(every) or len(set(every)) != len(every):
-            raise InvalidDefinition("when takes one event or several (any of them), or all=[…] of different ones")
+            raise InvalidDefinition(
+                "when takes one event or several (any of them), or all=[…] of different ones"
+            )
         return self._chain(any=some, all=every)
 
     def collected(self, name: str) -> Chain:
-        """Begin a chain at a meeting point, when every `collect(name, key)` has arrived; its input is a dict by key."""
+        """Begin a chain at a meeting point, when every `collect(name, key)` has arrived; its input
+        is a dict by key."""
         return self._chain(collected=name)
 
     def branch(self) -> Chain:
@@ -252,7 +283,9 @@ class Flow(Definition[dict[str, Any]]):
         return msgspec.to_builtins(self.graph)
 
     @classmethod
-    def from_dict(cls, blueprint: Mapping[str, Any], chunks: Mapping[str, Any] | Iterable[Any] = ()) -> "Flow":
+    def from_dict(
+        cls, blueprint: Mapping[str, Any], chunks: Mapping[str, Any] | Iterable[Any] = ()
+    ) -> "Flow":
         """A flow from its blueprint.
 
         Args:
@@ -276,11 +309,14 @@ class Flow(Definition[dict[str, Any]]):
                 needed.add(name)
         if missing := sorted(needed - set(given)):
             raise InvalidDefinition(
-                f"the blueprint of {graph.name!r} needs chunks that were not given: {', '.join(map(repr, missing))}"
+                f"the blueprint of {graph.name!r} needs chunks that were not given: "
+                f"{', '.join(map(repr, missing))}"
             )
         for name in agent_names(graph):
             if not isinstance(given[name], Agent) or given[name].name != name:
-                raise InvalidDefinition(f"the blueprint of {graph.name!r} needs an Agent named {name!r}")
+                raise InvalidDefinition(
+                    f"the blueprint of {graph.name!r} needs an Agent named {name!r}"
+                )
             flow._has_agent(given[name])
         for name in sorted(chunk_names(graph)):
             flow._new(given[name] if isinstance(given[name], Chunk) else Chunk(given[name], name))
@@ -318,7 +354,8 @@ class Flow(Definition[dict[str, Any]]):
             for name, one in flow._all_flows().items():
                 if found.setdefault(name, one) is not one:
                     raise InvalidDefinition(
-                        f"two different flows in {self.name!r} are named {name!r}", advice="rename one"
+                        f"two different flows in {self.name!r} are named {name!r}",
+                        advice="rename one",
                     )
         return found
 
@@ -329,7 +366,9 @@ class Flow(Definition[dict[str, Any]]):
             for agent in flow.agents.values():
                 for name, one in family(agent).items():
                     if found.setdefault(name, one) is not one:
-                        raise InvalidDefinition(f"two different agents in flow {self.name!r} are named {name!r}")
+                        raise InvalidDefinition(
+                            f"two different agents in flow {self.name!r} are named {name!r}"
+                        )
         return found
 
     def _all_resources(self) -> set[str]:
@@ -343,7 +382,8 @@ class Flow(Definition[dict[str, Any]]):
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """Names and shapes: which chunks and agents a run depends on. A run goes on by its own recorded graph."""
+        """Names and shapes: which chunks and agents a run depends on. A run goes on by its own
+        recorded graph."""
         graph = self.graph
         places: list[str] = []
         for one in flows_of(graph):
@@ -351,7 +391,12 @@ class Flow(Definition[dict[str, Any]]):
             places += [label + name for name in chunk_names(one)]
         chunks = {name: digest("chunk", name)[:8] for name in sorted(places)}
         agents = {name: self._all_agents()[name].fingerprint for name in sorted(agent_names(graph))}
-        return {"kind": "flow", "name": self.name, "tools": chunks, **({"agents": agents} if agents else {})}
+        return {
+            "kind": "flow",
+            "name": self.name,
+            "tools": chunks,
+            **({"agents": agents} if agents else {}),
+        }
 
     @property
     def program(self) -> FlowProgram:
@@ -395,8 +440,11 @@ class Flow(Definition[dict[str, Any]]):
         await execution.start(value)
         return execution
 
-    async def start(self, value: Any = None, *, resources: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Run to the end and return the state. There is no handle to answer with: the first `pause_for` raises.
+    async def start(
+        self, value: Any = None, *, resources: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Run to the end and return the state. There is no handle to answer with: the first
+        `pause_for` raises.
 
         Args:
             value: the input.
@@ -413,9 +461,10 @@ class Flow(Definition[dict[str, Any]]):
         if execution.status == "stopped":
             raise RunFailed(
                 f"flow {bare(self.name)} was stopped by {execution.stopped_by}",
-                execution.save(), run_id=execution.run_id,
+                execution.save(),
+                run_id=execution.run_id,
                 advice="raise the limit with Flow(stop=…); error.checkpoint has what was done so far",
-            )  # fmt: skip
+            )
         return state
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ from adjourn.core.flow_state import FlowScope
 from adjourn.core.graph import Graph
 from adjourn.core.ids import MemoKind, checked_event, is_memo, local_event, memo_key, parse_memo
 from adjourn.core.state_changes import changes
-from adjourn.driver.program import Desk
+from adjourn.driver.program import StepHandle
 from adjourn.errors import InvalidDefinition, MissingResource, PauseRequest
 
 log = logging.getLogger("adjourn.flow")
@@ -20,11 +20,12 @@ _warned: set[tuple[str, str, str]] = set()
 """Flow, chunk and event of every warning that was given."""
 
 
-class Resume:
-    """The answer that let a chunk run again. Reading `value` takes it: a `pause_for` after that asks anew.
+class ResumeAnswer:
+    """The answer that let a chunk run again. Reading `value` takes it: a `pause_for` after that
+    asks anew.
 
-    Nothing compares it with the question that the body would ask now: look at `type` and `payload`, or let
-    `pause_for(resume_to="self")` return the answer, which compares them.
+    Nothing compares it with the question that the body would ask now: look at `type` and `payload`,
+    or let `pause_for(resume_to="self")` return the answer, which compares them.
     """
 
     def __init__(self, context: "FlowContext", answer: dict[str, Any]) -> None:
@@ -48,7 +49,8 @@ class Resume:
 
 
 class FlowState(MutableMapping[str, Any]):
-    """A flow's state as one chunk sees it: plain JSON, changed in place or by assignment; recorded with the result."""
+    """A flow's state as one chunk sees it: plain JSON, changed in place or by assignment; recorded
+    with the result."""
 
     # So that `state.key = value`, which would not be recorded, raises.
     __slots__ = ("_before", "_data", "_defaults", "_gone", "_now")
@@ -75,7 +77,8 @@ class FlowState(MutableMapping[str, Any]):
         if not isinstance(key, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(f"a key of the state must be a string, got {key!r:.80}")
         recorded = plain(value, f"state.{plain(key, 'a key of the state')}")
-        # The same list or dict, if it is plain already: what is done to it afterwards counts as well.
+        # The same list or dict, if it is plain already: what is done to it afterwards counts as
+        # well.
         self._now[key] = value if isinstance(value, list | dict) and recorded == value else recorded
         self._forget(key)
         self._gone.pop(key, None)
@@ -104,8 +107,8 @@ class FlowState(MutableMapping[str, Any]):
         return repr({key: self._now.get(key, self._data.get(key)) for key in self})
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """See `dict.setdefault`: what it gives is part of the state. Of several chunks that do it at the same time the first
-        sets it, and what the others add to it is added."""
+        """See `dict.setdefault`: what it gives is part of the state. Of several chunks that do it
+        at the same time the first sets it, and what the others add to it is added."""
         if key not in self:
             gone = key in self._gone
             self[key] = default
@@ -114,7 +117,8 @@ class FlowState(MutableMapping[str, Any]):
         return self[key]
 
     def changes(self) -> list[Any]:
-        """What the chunk changed; raises `NotJSON`, naming the path, for what cannot be recorded."""
+        """What the chunk changed; raises `NotJSON`, naming the path, for what cannot be
+        recorded."""
         found: list[Any] = [["del", [key]] for key in self._gone]
         for key, value in self._now.items():
             now = plain(value, f"state.{key}")
@@ -128,22 +132,27 @@ class FlowState(MutableMapping[str, Any]):
         return found
 
 
-class Resources(dict[str, Any]):
+class FlowResources(dict[str, Any]):
     """The live objects that were passed; one that was not is missed by its name."""
 
     def __missing__(self, name: str) -> Any:
-        raise MissingResource([name], "this chunk", declare="declare it with @flow.chunk(resources=[…]) and ")
+        raise MissingResource(
+            [name], "this chunk", declare="declare it with @flow.chunk(resources=[…]) and "
+        )
 
 
 class FlowContext(ToolContext):
     """What a chunk may use: its input, the flow's state, and everything a tool has."""
 
-    def __init__(self, desk: Desk, call: Call, scope: FlowScope) -> None:
+    def __init__(self, desk: StepHandle, call: Call, scope: FlowScope) -> None:
         super().__init__(desk, call)
         flow = desk.state.flow
         assert flow is not None
         # A copy: what the chunk does to it is its own affair.
-        self.input: Any = decode(encode(call.args)) if type(call.args) in (list, dict) else call.args
+        if type(call.args) in (list, dict):
+            self.input: Any = decode(encode(call.args))
+        else:
+            self.input = call.args
         self.state = FlowState(scope.data)
         self.notes = list(flow.notes)
         self.emitted: list[Any] = []
@@ -156,12 +165,12 @@ class FlowContext(ToolContext):
             if is_memo(key, MemoKind.ANSWER) and "value" in kept:
                 answer = kept
         self._resumed = bool(answer)
-        self._resume = Resume(self, answer)
+        self._resume = ResumeAnswer(self, answer)
 
     @property
     def resources(self) -> Mapping[str, Any]:
         """The live objects that were passed with `resources=`."""
-        return Resources(super().resources)
+        return FlowResources(super().resources)
 
     @property
     def is_resume(self) -> bool:
@@ -170,12 +179,13 @@ class FlowContext(ToolContext):
         return self._resumed
 
     @property
-    def resume(self) -> Resume:
+    def resume(self) -> ResumeAnswer:
         """The latest answer: `resume.value`."""
         return self._resume
 
     def _take_answers(self) -> None:
-        """The body has its answers from `resume.value`: a `pause_for` from here on is another question."""
+        """The body has its answers from `resume.value`: a `pause_for` from here on is another
+        question."""
         self._looked = True
         numbered = 0
         for kind, name in map(parse_memo, self._memo):
@@ -184,7 +194,8 @@ class FlowContext(ToolContext):
         self._pauses = max(self._pauses, numbered)
 
     def leftover(self) -> list[str]:
-        """See `ToolContext.leftover`. A body that looked whether it is resumed knows of its answers."""
+        """See `ToolContext.leftover`. A body that looked whether it is resumed knows of its
+        answers."""
         left = super().leftover()
         if not self._looked:
             return left
@@ -201,14 +212,30 @@ class FlowContext(ToolContext):
 
     @overload  # type: ignore[override]
     def pause_for(
-        self, type: str = ..., payload: Any = ..., *, resume_to: Literal["next"] = ..., resume_event: str | None = ...,
-        interrupt_id: str | None = ..., answer_schema: Any = ..., expires_in: Duration | None = ..., on_expiry: str = ...,
-    ) -> NoReturn: ...  # fmt: skip
+        self,
+        type: str = ...,
+        payload: Any = ...,
+        *,
+        resume_to: Literal["next"] = ...,
+        resume_event: str | None = ...,
+        interrupt_id: str | None = ...,
+        answer_schema: Any = ...,
+        expires_in: Duration | None = ...,
+        on_expiry: str = ...,
+    ) -> NoReturn: ...
     @overload
     def pause_for(
-        self, type: str = ..., payload: Any = ..., *, resume_to: str | dict[str, str], resume_event: str | None = ...,
-        interrupt_id: str | None = ..., answer_schema: Any = ..., expires_in: Duration | None = ..., on_expiry: str = ...,
-    ) -> Any: ...  # fmt: skip
+        self,
+        type: str = ...,
+        payload: Any = ...,
+        *,
+        resume_to: str | dict[str, str],
+        resume_event: str | None = ...,
+        interrupt_id: str | None = ...,
+        answer_schema: Any = ...,
+        expires_in: Duration | None = ...,
+        on_expiry: str = ...,
+    ) -> Any: ...
     def pause_for(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
         type: str = "question",
@@ -226,8 +253,9 @@ class FlowContext(ToolContext):
         Args:
             type: your own word for what is asked, for example `"approval"`.
             payload: what the person is shown; any JSON value.
-            resume_to: `"next"`: the answer is the result, and the body does not run again. `"self"`: the body
-                runs again, and this call returns the answer. `{"event": name}`: the answer is that event.
+            resume_to: `"next"`: the answer is the result, and the body does not run again.
+                `"self"`: the body runs again, and this call returns the answer. `{"event": name}`:
+                    the answer is that event.
             resume_event: short for `resume_to={"event": name}`.
             interrupt_id: tells several pauses of one body apart; without it, their order does.
             answer_schema: a Python type or a JSON Schema that the answer must fit.
@@ -242,7 +270,8 @@ class FlowContext(ToolContext):
         if resume_event is not None:
             if resume_to != "next":
                 raise InvalidDefinition(
-                    "resume_event= is short for resume_to={'event': name}", advice="pass one of them"
+                    "resume_event= is short for resume_to={'event': name}",
+                    advice="pass one of them",
                 )
             resume_to = {"event": resume_event}
         if isinstance(resume_to, dict):
@@ -255,21 +284,29 @@ class FlowContext(ToolContext):
         else:
             self._event = ""
         if self._call.kind == "test" and resume_to == "next" and not self._event:
-            # The answer is what the condition says: then it has to be True or False, whoever gives it.
+            # The answer is what the condition says: then it has to be True or False, whoever gives
+            # it.
             if answer_schema not in (None, bool):
                 raise InvalidDefinition(
                     "a condition is answered with True or False", advice='else use resume_to="self"'
                 )
             answer_schema = bool
         return super().pause_for(
-            type, payload, resume_to=resume_to, interrupt_id=interrupt_id, answer_schema=answer_schema,
-            expires_in=expires_in, on_expiry=on_expiry,
-        )  # fmt: skip
+            type,
+            payload,
+            resume_to=resume_to,
+            interrupt_id=interrupt_id,
+            answer_schema=answer_schema,
+            expires_in=expires_in,
+            on_expiry=on_expiry,
+        )
 
     async def wait_for(self, event: str, *, expires_in: Duration | None = None) -> Any:
-        """Wait for an event and give its value. Anybody who may control the run can send it: `run.emit(event, value)`.
+        """Wait for an event and give its value. Anybody who may control the run can send it:
+        `run.emit(event, value)`.
 
-        The run parks and costs nothing; the body runs again when the event has come. For what a person decides, use
+        The run parks and costs nothing; the body runs again when the event has come. For what a
+        person decides, use
         `pause_for`: that is a question, and answering it needs the right to decide.
 
         Args:
@@ -281,9 +318,14 @@ class FlowContext(ToolContext):
         self._waits += 1
         if key in self._memo and self._is_same(key, "event", name):
             return self._answer(key)
-        expires = 0.0 if expires_in is None else self._desk.now() + seconds(expires_in, "expires_in")
+        if expires_in is None:
+            expires = 0.0
+        else:
+            expires = self._desk.now() + seconds(expires_in, "expires_in")
         self._event = name
-        raise self._stop(kind="event", type="event", payload=name, key=key, resume_to="self", expires=expires)
+        raise self._stop(
+            kind="event", type="event", payload=name, key=key, resume_to="self", expires=expires
+        )
 
     def _stop(self, **fields: Any) -> PauseRequest:
         if self._event and fields.get("kind") != "timer":
@@ -292,17 +334,28 @@ class FlowContext(ToolContext):
 
 
 def _warn_if_unheard(graph: Graph, chunk: str, event: str) -> None:
-    """Say, once, that an answer would begin nothing. A flow's bodies are not looked into before they run."""
+    """Say, once, that an answer would begin nothing. A flow's bodies are not looked into before
+    they run."""
     name, flow = local_event(event), graph.name
-    if any(name in chain.any or name in chain.all for chain in graph.chains) or (flow, chunk, name) in _warned:
+    if (
+        any(name in chain.any or name in chain.all for chain in graph.chains)
+        or (flow, chunk, name) in _warned
+    ):
         return
     _warned.add((flow, chunk, name))
     log.warning(
-        "chunk %r of flow %r waits with resume_event=%r, but no when(%r) hears it: an answer ends the chain and begins "
-        'nothing. Add flow.when(%r), or leave resume_event out: then the answer goes to the next chunk',
-        chunk, flow, name, name, name,
-    )  # fmt: skip
+        "chunk %r of flow %r waits with resume_event=%r, but no when(%r) hears it: an "
+        "answer ends the chain and begins "
+        "nothing. Add flow.when(%r), or leave resume_event out: then the answer goes to the next chunk",
+        chunk,
+        flow,
+        name,
+        name,
+        name,
+    )
 
 
 def _no_such_way(resume_to: Any) -> InvalidDefinition:
-    return InvalidDefinition(f"resume_to must be 'next', 'self' or {{'event': name}}, got {resume_to!r:.80}")
+    return InvalidDefinition(
+        f"resume_to must be 'next', 'self' or {{'event': name}}, got {resume_to!r:.80}"
+    )

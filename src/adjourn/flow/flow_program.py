@@ -15,7 +15,7 @@ from adjourn.core.plan import Ask, Go, Judged, Plan, Step
 from adjourn.core.records import Asked, Fact, Faulted, Intended, Returned, RunCompleted
 from adjourn.core.state import State
 from adjourn.core.stop import External, Progress, TextMention, ToolCalled, Tripped
-from adjourn.driver.program import Desk
+from adjourn.driver.program import StepHandle
 from adjourn.flow.chunk_body import NO_HANDLE, ChunkBody
 
 if TYPE_CHECKING:
@@ -25,15 +25,22 @@ if TYPE_CHECKING:
 
 
 class FlowProgram:
-    """See `driver.program.Program`. The agents among its chunks have conversations, as an agent's program has one.
+    """See `driver.program.Program`. The agents among its chunks have conversations, as an agent's
+    program has one.
 
-    In a runtime a flow ends as soon as nothing runs and nothing waits (`timeout` 0); executions have their own ideas.
+    In a runtime a flow ends as soon as nothing runs and nothing waits (`timeout` 0); executions
+    have their own ideas.
     """
 
     kind = "flow"
 
     def __init__(
-        self, flow: "Flow", *, auto_close: bool = True, timeout: Duration | None = 0.0, handle: bool = True
+        self,
+        flow: "Flow",
+        *,
+        auto_close: bool = True,
+        timeout: Duration | None = 0.0,
+        handle: bool = True,
     ) -> None:
         flow.graph  # noqa: B018 (a graph that cannot work is refused here, not later)
         self.flow = flow
@@ -43,7 +50,10 @@ class FlowProgram:
         self._conversations = Conversations(self.agents)
         self.handle = handle
         self._closes = auto_close and timeout is not None
-        self._timeout = 0.0 if timeout is None else seconds(timeout, "auto_close_timeout")
+        if timeout is None:
+            self._timeout = 0.0
+        else:
+            self._timeout = seconds(timeout, "auto_close_timeout")
         self._chunks: dict[tuple[str, str], Chunk] = {}
         for one in flow._all_flows().values():
             for chunk in one.chunks.values():
@@ -69,15 +79,23 @@ class FlowProgram:
         chunk = self._chunks.get((call.of, call.tool))
         if chunk is None if call.kind != "agent" else call.tool not in self.agents:
             return Ask(
-                _broken(state, call.id, f"flow {self.name!r} has no {call.kind} {call.tool!r} any more", call.id)
+                _broken(
+                    state,
+                    call.id,
+                    f"flow {self.name!r} has no {call.kind} {call.tool!r} any more",
+                    call.id,
+                )
             )
         intended = Intended(
-            call=call.id, tool=call.tool, attempt=call.attempt + 1,
+            call=call.id,
+            tool=call.tool,
+            attempt=call.attempt + 1,
             digest=action_digest(state.run, call.id, call.tool, "", call.args),
             effect="read" if chunk is None or call.kind == "test" else chunk.effect.value,
             undo=chunk is not None and chunk.undo is not None,
-            agent=call.tool if chunk is None else "", input=call.args if chunk is None else None,
-        )  # fmt: skip
+            agent=call.tool if chunk is None else "",
+            input=call.args if chunk is None else None,
+        )
         return Go(intended, key_ttl=chunk.key_ttl if chunk else 0.0)
 
     def next(self, state: State, now: float, plan: Plan) -> None:
@@ -101,7 +119,8 @@ class FlowProgram:
         self._end(state, now, plan)
 
     def _end(self, state: State, now: float, plan: Plan) -> None:
-        """The flow ends when nothing runs and nothing waits: at once, after a while, or when it is closed."""
+        """The flow ends when nothing runs and nothing waits: at once, after a while, or when it is
+        closed."""
         if state.live or state.open or plan.moves or plan.start or plan.rest:
             return
         flow = state.flow
@@ -115,7 +134,8 @@ class FlowProgram:
     # Limits
 
     def _limit(self, state: State, now: float, plan: Plan) -> None:
-        """Of what would start, keep what the limit leaves room for. It counts chunks and model calls, also those in flight."""
+        """Of what would start, keep what the limit leaves room for. It counts chunks and model
+        calls, also those in flight."""
         flying = sum(call.id not in state.threads for call in _intended(state))
         used = flying + (state.flow.steps if state.flow else 0)
         fresh = list(filter(_is_new, plan.start))
@@ -133,9 +153,15 @@ class FlowProgram:
         if any(isinstance(leaf, ToolCalled) for leaf in self.stop.leaves()):
             called = frozenset(flow.called)
         return Progress(
-            state.steps + used, state.usage.total_tokens, state.usage.cost, now - state.started.at, "", called,
-            frozenset(state.flags), state.waited,
-        )  # fmt: skip
+            state.steps + used,
+            state.usage.total_tokens,
+            state.usage.cost,
+            now - state.started.at,
+            "",
+            called,
+            frozenset(state.flags),
+            state.waited,
+        )
 
     def _trip(self, state: State, tripped: Tripped, plan: Plan) -> None:
         leaf, flow = tripped.leaf, state.flow
@@ -145,8 +171,16 @@ class FlowProgram:
             by, stopped = (leaf.name, "") if success else ("", leaf.name)
             _wind_up(plan, state, RunCompleted(output=flow.data, by=by, stopped=stopped))
         elif not is_open(state, "limit"):
-            payload = {"limit": leaf.budget, "condition": leaf.name, "question": f"{leaf.name} is reached. Go on?"}
-            plan.ask(Asked(i=state.next_interrupt(leaf.name), kind="limit", step=leaf.name, payload=payload))
+            payload = {
+                "limit": leaf.budget,
+                "condition": leaf.name,
+                "question": f"{leaf.name} is reached. Go on?",
+            }
+            plan.ask(
+                Asked(
+                    i=state.next_interrupt(leaf.name), kind="limit", step=leaf.name, payload=payload
+                )
+            )
 
     # Agents
 
@@ -168,7 +202,8 @@ class FlowProgram:
                     self._stop(state, thread, tripped, path, plan)
 
     def _stop(self, state: State, thread: Thread, tripped: Tripped, path: str, plan: Plan) -> None:
-        """A chunk that is an agent and stopped by its own limit has no output: that fails it, so that it can be resumed."""
+        """A chunk that is an agent and stopped by its own limit has no output: that fails it, so
+        that it can be resumed."""
         flow = state.flow
         assert flow is not None
         if tripped.action == "pause" or thread.path not in flow.tokens:
@@ -176,18 +211,22 @@ class FlowProgram:
         elif isinstance(tripped.leaf, TextMention | ToolCalled):
             plan.facts.append(Returned(call=thread.path, value=thread.text))
         else:
-            text = f"agent {thread.agent!r} was stopped by {tripped.leaf.name}; so far: {thread.text}"
+            text = (
+                f"agent {thread.agent!r} was stopped by {tripped.leaf.name}; so far: {thread.text}"
+            )
             plan.facts.append(Faulted(step=thread.path, error=text))
 
     # Steps
 
-    async def perform(self, step: Step, desk: Desk) -> Fact:
+    async def perform(self, step: Step, desk: StepHandle) -> Fact:
         call = step.call
         if call is None or call.path in desk.state.threads:
             return await self._conversations.perform(step, desk)
         chunk = self._chunks.get((call.of, call.tool))
         if chunk is None:
-            return Faulted(step=step.id, error=f"flow {self.name!r} has no chunk {call.tool!r} any more")
+            return Faulted(
+                step=step.id, error=f"flow {self.name!r} has no chunk {call.tool!r} any more"
+            )
         return await perform_body(ChunkBody(chunk, call, handle=self.handle), step, desk)
 
 
@@ -209,7 +248,9 @@ def _is_graph_asked(state: State) -> bool:
 
 def _is_new(step: Step) -> bool:
     """Whether it would be a step more, not one that goes on."""
-    return step.asks_model or (step.kind == "call" and step.call is not None and not step.call.attempt)
+    return step.asks_model or (
+        step.kind == "call" and step.call is not None and not step.call.attempt
+    )
 
 
 def _start_nothing_new(plan: Plan, last: int) -> None:
@@ -220,11 +261,14 @@ def _start_nothing_new(plan: Plan, last: int) -> None:
     for step in list(filter(_is_new, plan.start))[-last:]:
         dropped.add(step.id)
     plan.start = [step for step in plan.start if step.id not in dropped]
-    plan.moves = [move for move in plan.moves if not (isinstance(move, Intended) and move.call in dropped)]
+    plan.moves = [
+        move for move in plan.moves if not (isinstance(move, Intended) and move.call in dropped)
+    ]
 
 
 def _wind_up(plan: Plan, state: State, end: RunCompleted, *, settle: bool = True) -> None:
-    """End the run as soon as nothing is in flight: cut model calls, and first settle what is in doubt."""
+    """End the run as soon as nothing is in flight: cut model calls, and first settle what is in
+    doubt."""
     plan.abort |= {"model"}
     if not settle:
         plan.start, plan.moves, plan.rest = [], [], end

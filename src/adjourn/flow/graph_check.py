@@ -25,31 +25,39 @@ from adjourn.errors import InvalidDefinition
 
 
 def check_graph(graph: Graph, registered: set[str]) -> None:
-    """Raise `InvalidDefinition` for chunks nobody reaches, joins that can never complete, and loops without a chunk."""
+    """Raise `InvalidDefinition` for chunks nobody reaches, joins that can never complete, and loops
+    without a chunk."""
     name = graph.name
     if not graph.chains:
-        raise InvalidDefinition(f"flow {name!r} has no chain: begin one with flow.to(chunk) or flow.when(event)")
+        raise InvalidDefinition(
+            f"flow {name!r} has no chain: begin one with flow.to(chunk) or flow.when(event)"
+        )
     if lost := sorted(registered - chunk_names(graph)):
         raise InvalidDefinition(
-            f"flow {name!r}: no chain reaches {', '.join(map(repr, lost))}", advice="place it, or remove it"
+            f"flow {name!r}: no chain reaches {', '.join(map(repr, lost))}",
+            advice="place it, or remove it",
         )
     for item in items_of(graph):
         if isinstance(item, FlowItem) and not any(chain.root for chain in item.graph.chains):
             raise InvalidDefinition(
-                f"flow {name!r}: nothing in {item.name!r} begins with the flow itself", advice="give it a to()"
+                f"flow {name!r}: nothing in {item.name!r} begins with the flow itself",
+                advice="give it a to()",
             )
     _check_meetings(name, graph)
     _check_loops(name, graph)
 
 
 def _check_meetings(name: str, graph: Graph) -> None:
-    """A meeting point is reached if every key arrives exactly once: from chains that always run, outside of loops and choices."""
+    """A meeting point is reached if every key arrives exactly once: from chains that always run,
+    outside of loops and choices."""
     certain: set[str] = set()
     waiting = dict(meetings(graph))
     _check_twins(name, graph)
     while True:
         collected = _surely_collected(graph, certain)
-        ready = [meeting for meeting, keys in waiting.items() if keys == collected.get(meeting, set())]
+        ready = [
+            meeting for meeting, keys in waiting.items() if keys == collected.get(meeting, set())
+        ]
         if not ready:
             break
         certain.update(ready)
@@ -57,13 +65,15 @@ def _check_meetings(name: str, graph: Graph) -> None:
             del waiting[meeting]
     if waiting:
         raise InvalidDefinition(
-            f"flow {name!r}: {', '.join(map(repr, sorted(waiting)))} can never complete for certain: collect in chains that "
+            f"flow {name!r}: {', '.join(map(repr, sorted(waiting)))} can never complete for "
+            f"certain: collect in chains that "
             f"always run, outside of for_each, if_, match and when (for events there is when(all=[…]))"
         )
     for chain in graph.chains:
         if chain.collected and chain.collected not in certain:
             raise InvalidDefinition(
-                f"flow {name!r}: collected({chain.collected!r}) can never complete: nothing is collected there"
+                f"flow {name!r}: collected({chain.collected!r}) can never complete: nothing "
+                f"is collected there"
             )
     continued = {chain.collected for chain in graph.chains}
     for meeting in certain:
@@ -81,7 +91,9 @@ def _check_twins(name: str, graph: Graph) -> None:
             found[item.name, item.key] += 1
     for (meeting, key), times in found.items():
         if times > 1:
-            raise InvalidDefinition(f"flow {name!r}: collect({meeting!r}) has the key {key!r} twice")
+            raise InvalidDefinition(
+                f"flow {name!r}: collect({meeting!r}) has the key {key!r} twice"
+            )
 
 
 def _surely_collected(graph: Graph, certain: set[str]) -> dict[str, set[str]]:
@@ -108,11 +120,14 @@ def _always(items: list[AnyItem]) -> list[AnyItem]:
 
 
 def _check_loops(name: str, graph: Graph) -> None:
-    """Chains that begin each other in a circle, with nothing that runs in between, would never come to rest."""
+    """Chains that begin each other in a circle, with nothing that runs in between, would never come
+    to rest."""
     for place, chain in enumerate(graph.chains):
         if not chain.root and place in _begun_at_once(graph, chain):
             event = ", ".join([*chain.any, *chain.all]) or chain.collected
-            raise InvalidDefinition(f"flow {name!r}: {event!r} begins itself again without a chunk in between")
+            raise InvalidDefinition(
+                f"flow {name!r}: {event!r} begins itself again without a chunk in between"
+            )
 
 
 def _begun_at_once(graph: Graph, first: GraphChain) -> set[int]:
@@ -138,7 +153,8 @@ def _begins(chain: GraphChain, events: set[str], met: set[str]) -> bool:
 
 
 def _at_once(items: list[AnyItem]) -> tuple[set[str], set[str], bool]:
-    """What a chain may emit and collect before anything has run, and whether it may come to its end like that."""
+    """What a chain may emit and collect before anything has run, and whether it may come to its end
+    like that."""
     events: set[str] = set()
     met: set[str] = set()
     for item in items:
@@ -168,7 +184,8 @@ def _at_once(items: list[AnyItem]) -> tuple[set[str], set[str], bool]:
 
 
 def _passes(item: AnyItem, branches: list[bool]) -> bool:
-    """Whether a token may come past an item at once: an empty list does, and so may a side or one case."""
+    """Whether a token may come past an item at once: an empty list does, and so may a side or one
+    case."""
     if isinstance(item, BatchItem):
         return all(branches)
     return isinstance(item, EachItem | SideItem) or any(branches)

@@ -1,4 +1,5 @@
-"""Agents of other frameworks under Adjourn: they think as they always did, and every tool call of theirs is ours."""
+"""Agents of other frameworks under Adjourn: they think as they always did, and every tool call of
+theirs is ours."""
 
 from adjourn.guests.adopt import adopt
 

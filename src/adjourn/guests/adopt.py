@@ -10,14 +10,15 @@ from adjourn.agent.toolset import Toolset
 from adjourn.core.policy import Policy, Rule
 from adjourn.core.stop import MaxSteps, Stop
 from adjourn.errors import InvalidDefinition
-from adjourn.guests.guest_tool import Terms
+from adjourn.guests.guest_tool import GuestToolTerms
 from adjourn.models.model import Model
 
 
 class Guest(NamedTuple):
     """An agent of another framework, taken apart.
 
-    `tools`: its own, to be run by us. `marks`: what its framework's approval marks say, as rules. `ungoverned`: what runs
+    `tools`: its own, to be run by us. `marks`: what its framework's approval marks say, as rules.
+        `ungoverned`: what runs
     where nobody can stop it, at the provider.
     """
 
@@ -30,33 +31,34 @@ class Guest(NamedTuple):
 
 
 class AdoptedAgent(Agent[Any]):
-    """An `Agent` that thinks in another framework. `ungoverned` names the tools that the provider runs by itself."""
+    """An `Agent` that thinks in another framework. `ungoverned` names the tools that the provider
+    runs by itself."""
 
     ungoverned: tuple[str, ...] = ()
 
 
-Reader = Callable[[Any, Terms, dict[str, Any]], Guest]
+Reader = Callable[[Any, GuestToolTerms, dict[str, Any]], Guest]
 
 
-def _pydantic_ai(agent: Any, terms: Terms, options: dict[str, Any]) -> Guest:
+def _pydantic_ai(agent: Any, terms: GuestToolTerms, options: dict[str, Any]) -> Guest:
     from adjourn.guests.pydantic_ai_guest import read
 
     return read(agent, terms, **options)
 
 
-def _openai_agents(agent: Any, terms: Terms, options: dict[str, Any]) -> Guest:
+def _openai_agents(agent: Any, terms: GuestToolTerms, options: dict[str, Any]) -> Guest:
     from adjourn.guests.openai_agents import read
 
     return read(agent, terms, **options)
 
 
-def _langgraph(agent: Any, terms: Terms, options: dict[str, Any]) -> Guest:
+def _langgraph(agent: Any, terms: GuestToolTerms, options: dict[str, Any]) -> Guest:
     from adjourn.guests.langgraph import read
 
     return read(agent, terms, **options)
 
 
-def _agent_framework(agent: Any, terms: Terms, options: dict[str, Any]) -> Guest:
+def _agent_framework(agent: Any, terms: GuestToolTerms, options: dict[str, Any]) -> Guest:
     from adjourn.guests.agent_framework import read
 
     return read(agent, terms, **options)
@@ -68,7 +70,8 @@ FRAMEWORKS: dict[tuple[str, str], Reader] = {
     ("langgraph.pregel", "Pregel"): _langgraph,
     ("agent_framework._agents", "BaseAgent"): _agent_framework,
 }
-"""By the module and the class of a framework's agent: what takes one apart. Whoever has one has loaded that module."""
+"""By the module and the class of a framework's agent: what takes one apart. Whoever has one has
+loaded that module."""
 
 
 def adopt(
@@ -84,33 +87,47 @@ def adopt(
 ) -> AdoptedAgent:
     """An agent of another framework as an `Agent`: it thinks as before, and Adjourn runs its tools.
 
-    Its prompts, loop, memory, hooks, handoffs and output type stay its own. Each tool call is judged by the policy, recorded,
-    asked about, undone and audited like any other. What the framework does between tool calls is one step and may be repeated
-    after a crash, so whatever changes the world must be a tool.
+    Its prompts, loop, memory, hooks, handoffs and output type stay its own. Each tool call is
+    judged by the policy, recorded, asked about, undone and audited like any other. What the
+    framework does between tool calls is one step and may be repeated after a crash, so whatever
+    changes the world must be a tool.
 
     Args:
-        agent: an agent of Pydantic AI, of the OpenAI Agents SDK or of the Microsoft Agent Framework, or a compiled graph of
-            LangGraph, which a LangChain agent is.
+        agent: an agent of Pydantic AI, of the OpenAI Agents SDK or of the Microsoft Agent
+            Framework, or a compiled graph of LangGraph, which a LangChain agent is.
         policy: rules for its tool calls. The framework's own approval marks ask as well.
-        effects: by tool, what a call may do: `"read"`, `"idempotent"`, `"verifiable"` or `"unsafe"`, which is the default.
-        undo: by tool, a function that takes a call back when the run is cancelled: `undo(ctx, args, result)`.
-        verify: by tool, a function that asks the world whether a call in doubt happened: `verify(ctx, args)`.
-        stop: when a run stops by itself; a step is what the agent thinks between two rounds of tools.
+        effects: by tool, what a call may do: `"read"`, `"idempotent"`, `"verifiable"` or
+            `"unsafe"`, which is the default.
+        undo: by tool, a function that takes a call back when the run is cancelled:
+            `undo(ctx, args, result)`.
+        verify: by tool, a function that asks the world whether a call in doubt happened:
+            `verify(ctx, args)`.
+        stop: when a run stops by itself; a step is what the agent thinks between two rounds of
+            tools.
         name: its name here; else its own.
-        framework_options: what is particular to one framework, such as `deps=` for Pydantic AI; see the guide of each.
+        framework_options: what is particular to one framework, such as `deps=` for Pydantic AI; see
+            the guide of each.
 
-    Raises `InvalidDefinition` for an agent of no known framework, and for terms about tools that it does not have.
+    Raises `InvalidDefinition` for an agent of no known framework, and for terms about tools that it
+    does not have.
     """
-    terms = Terms(effects or {}, undo or {}, verify or {})
+    terms = GuestToolTerms(effects or {}, undo or {}, verify or {})
     guest = _reader(agent)(agent, terms, framework_options)
     _check_terms(guest, terms)
-    title = name if name is not None else guest.name
+    if name is not None:
+        title = name
+    else:
+        title = guest.name
     if not title:
-        raise InvalidDefinition("the agent has no name of its own: give it one, adopt(agent, name='refunds')")
+        raise InvalidDefinition(
+            "the agent has no name of its own: give it one, adopt(agent, name='refunds')"
+        )
     return adopted(guest, name=title, policy=policy, stop=stop)
 
 
-def adopted(guest: Guest, *, name: str, policy: Policy | None = None, stop: Stop = MaxSteps(50)) -> AdoptedAgent:
+def adopted(
+    guest: Guest, *, name: str, policy: Policy | None = None, stop: Stop = MaxSteps(50)
+) -> AdoptedAgent:
     """A guest as an agent. See `adopt`."""
     agent = AdoptedAgent(
         name,
@@ -131,19 +148,23 @@ def _reader(agent: Any) -> Reader:
             return reader
     kind = f"{type(agent).__module__}.{type(agent).__qualname__}"
     raise InvalidDefinition(
-        "adopt takes an agent of Pydantic AI, the OpenAI Agents SDK or the Microsoft Agent Framework, or a LangGraph graph, "
+        "adopt takes an agent of Pydantic AI, the OpenAI Agents SDK or the Microsoft Agent "
+        "Framework, or a LangGraph graph, "
         f"not an object of type {kind}",
         advice="another framework's agent can be given as model=, see adjourn.testing.GuestContract",
     )
 
 
-def _check_terms(guest: Guest, terms: Terms) -> None:
+def _check_terms(guest: Guest, terms: GuestToolTerms) -> None:
     if not all(isinstance(tool, Tool) for tool in guest.tools):
         return  # what is found later may be meant
     known = {tool.name for tool in guest.tools}
     if unknown := sorted(terms.named - known):
         raise InvalidDefinition(
-            f"effects=, undo= or verify= name {', '.join(map(repr, unknown))}, and {guest.name!r} does not have them",
+            (
+                f"effects=, undo= or verify= name {', '.join(map(repr, unknown))}, and "
+                f"{guest.name!r} does not have them"
+            ),
             advice=f"it has {', '.join(map(repr, sorted(known))) or 'none'}",
         )
 

@@ -1,7 +1,8 @@
-"""An agent of the Microsoft Agent Framework as a model that wants tools: its tools are declared to it and never given.
+"""An agent of the Microsoft Agent Framework as a model that wants tools: its tools are declared to
+it and never given.
 
-The framework's loop ends where a declared tool is called. The messages that it added are the reply's `details`; the results come
-back as messages of the tool.
+The framework's loop ends where a declared tool is called. The messages that it added are the
+reply's `details`; the results come back as messages of the tool.
 """
 
 import copy
@@ -37,14 +38,20 @@ from adjourn.core.messages import (
 )
 from adjourn.errors import AdjournError, InvalidDefinition, ModelError
 from adjourn.guests.adopt import Guest, adopted
-from adjourn.guests.guest_tool import Terms
-from adjourn.guests.hot_history import Heard, HotHistory
+from adjourn.guests.guest_tool import GuestToolTerms
+from adjourn.guests.hot_history import HeardHistory, HotHistory
 from adjourn.guests.provider_errors import failure
 from adjourn.guests.pump import pumped
 
 
-def read(agent: Any, terms: Terms, *, function_invocation_kwargs: Mapping[str, Any] | None = None) -> Guest:
-    """Take an agent apart. `function_invocation_kwargs` are what its tools get beside their arguments."""
+def read(
+    agent: Any,
+    terms: GuestToolTerms,
+    *,
+    function_invocation_kwargs: Mapping[str, Any] | None = None,
+) -> Guest:
+    """Take an agent apart. `function_invocation_kwargs` are what its tools get beside their
+    arguments."""
     _check(agent)
     tools: list[Tool] = []
     inputs: dict[str, str] = {}
@@ -72,14 +79,17 @@ def read(agent: Any, terms: Terms, *, function_invocation_kwargs: Mapping[str, A
 def _check(agent: Any) -> None:
     """Raise `InvalidDefinition` for an agent whose tools cannot be held."""
     if not isinstance(getattr(agent, "default_options", None), dict):
-        raise InvalidDefinition(f"adopt takes an Agent of the framework, not a {type(agent).__name__} of your own")
+        raise InvalidDefinition(
+            f"adopt takes an Agent of the framework, not a {type(agent).__name__} of your own"
+        )
     if getattr(agent, "mcp_tools", None):
         raise InvalidDefinition(
             "the agent has MCP tools, which the framework would run by itself: give it functions instead"
         )
     if any(isinstance(one, HistoryProvider) for one in agent.context_providers):
         raise InvalidDefinition(
-            "the agent has a history provider", advice="the conversation is kept in the journal: take it out"
+            "the agent has a history provider",
+            advice="the conversation is kept in the journal: take it out",
         )
 
 
@@ -98,22 +108,29 @@ def _nested_agent(tool: FunctionTool) -> Any:
     if code is None or function is None or "self" not in code.co_freevars:
         return None
     found = cast("Any", function).__closure__[code.co_freevars.index("self")].cell_contents
-    return found if isinstance(found, BaseAgent) and len(tool.parameters().get("properties", {})) == 1 else None
+    if isinstance(found, BaseAgent) and len(tool.parameters().get("properties", {})) == 1:
+        return found
+    return None
 
 
 def _output_type(agent: Any) -> Any:
     wanted = agent.default_options.get("response_format")
     if wanted is None:
         return str
-    return wanted if isinstance(wanted, type) else Any
+    if isinstance(wanted, type):
+        return wanted
+    return Any
 
 
 class NoToolsHere(FunctionMiddleware):
-    """The framework runs no tool by itself, also not one that something has given it while it runs."""
+    """The framework runs no tool by itself, also not one that something has given it while it
+    runs."""
 
     async def process(self, context: FunctionInvocationContext, call_next: Any) -> None:
         """See `FunctionMiddleware`."""
-        raise ModelError(f"the tool {context.function.name!r} came up while the agent ran, and was not adopted with it")
+        raise ModelError(
+            f"the tool {context.function.name!r} came up while the agent ran, and was not adopted with it"
+        )
 
 
 class AgentFrameworkGuest:
@@ -147,7 +164,10 @@ class AgentFrameworkGuest:
         messages += response.messages
         self._history.keep(request, details, messages)
         yield Reply(
-            self._parts(response), _usage(response), str(getattr(response, "model", None) or self.name), details
+            self._parts(response),
+            _usage(response),
+            str(getattr(response, "model", None) or self.name),
+            details,
         )
 
     async def _think(self, messages: list[Message]) -> AsyncIterator[Any]:
@@ -163,7 +183,9 @@ class AgentFrameworkGuest:
 
     def _parts(self, response: AgentResponse[Any]) -> tuple[ReplyPart, ...]:
         if any(content.type != "function_call" for content in response.user_input_requests):
-            raise ModelError(f"{self.name}: the provider wants to be allowed something that it runs itself")
+            raise ModelError(
+                f"{self.name}: the provider wants to be allowed something that it runs itself"
+            )
         calls = _unsettled(response.messages)
         parts: list[ReplyPart] = []
         if response.text or not calls:
@@ -174,7 +196,10 @@ class AgentFrameworkGuest:
     def _call(self, call: Any) -> ToolCall:
         args: Any = call.arguments
         if not isinstance(args, dict):
-            args = call.parse_arguments() if args else {}
+            if args:
+                args = call.parse_arguments()
+            else:
+                args = {}
         given = self._inputs.get(call.name)
         if given is not None and given in args:
             return ToolCall(id=call.call_id, tool=call.name, args={"input": args[given]})
@@ -208,7 +233,9 @@ def _declared(tool: Any) -> Any:
     """A function without its body; anything else as it is."""
     if not isinstance(tool, FunctionTool):
         return tool
-    return FunctionTool(name=tool.name, description=tool.description, func=None, input_model=tool.parameters())
+    return FunctionTool(
+        name=tool.name, description=tool.description, func=None, input_model=tool.parameters()
+    )
 
 
 def _plain(message: Message) -> dict[str, Any]:
@@ -220,7 +247,7 @@ def _add(messages: list[Message], details: dict[str, Any]) -> None:
     messages += map(Message.from_dict, details["messages"])
 
 
-def _hear(messages: list[Message], heard: Heard) -> None:
+def _hear(messages: list[Message], heard: HeardHistory) -> None:
     if heard.results:
         messages.append(Message(role="tool", contents=list(map(_result, heard.results))))
     if heard.said:
@@ -228,9 +255,14 @@ def _hear(messages: list[Message], heard: Heard) -> None:
 
 
 def _result(result: Result) -> Content:
-    content = result.content if isinstance(result.content, str) else to_json(result.content).decode()
+    if isinstance(result.content, str):
+        content = result.content
+    else:
+        content = to_json(result.content).decode()
     if result.error:
-        return Content.from_function_result(result.call_id, result=f"error: {content}", exception=content)
+        return Content.from_function_result(
+            result.call_id, result=f"error: {content}", exception=content
+        )
     return Content.from_function_result(result.call_id, result=content)
 
 
@@ -245,16 +277,20 @@ def _usage(response: AgentResponse[Any]) -> Usage:
 
 
 class TheirFunction:
-    """A function of the agent, run as the framework would run it: with its validation and its function middleware."""
+    """A function of the agent, run as the framework would run it: with its validation and its
+    function middleware."""
 
     def __init__(self, tool: FunctionTool, agent: Any, given: Mapping[str, Any]) -> None:
         self._tool, self._given = tool, dict(given)
         self._middleware: Sequence[Any] = categorize_middleware(agent.middleware)["function"]
 
-    def ours(self, terms: Terms) -> Tool:
+    def ours(self, terms: GuestToolTerms) -> Tool:
         """As a tool of ours."""
         tool = self._tool
-        marked = "ask" if tool.approval_mode == "always_require" else None
+        if tool.approval_mode == "always_require":
+            marked = "ask"
+        else:
+            marked = None
         return terms.tool(tool.name, tool.description, dict(tool.parameters()), self._body, marked)
 
     async def _body(self, ours: ToolContext, args: dict[str, Any]) -> Any:
@@ -265,7 +301,10 @@ class TheirFunction:
 
         async def run(context: FunctionInvocationContext) -> Any:
             return await tool.invoke(
-                arguments=context.arguments, context=context, tool_call_id=ours.idempotency_key, skip_parsing=True
+                arguments=context.arguments,
+                context=context,
+                tool_call_id=ours.idempotency_key,
+                skip_parsing=True,
             )
 
         value = await FunctionMiddlewarePipeline(*self._middleware).execute(context, run)

@@ -15,7 +15,7 @@ Body = Callable[[ToolContext, dict[str, Any]], Awaitable[Any]]
 """Runs a tool of the framework with these arguments; what it gives is recorded as JSON."""
 
 
-class Terms:
+class GuestToolTerms:
     """What whoever adopts an agent says of its tools, by their names."""
 
     def __init__(
@@ -45,7 +45,10 @@ class Terms:
 
         What nothing is said of counts as unsafe.
         """
-        default: EffectName = "verifiable" if name in self.verify else "unsafe"
+        if name in self.verify:
+            default: EffectName = "verifiable"
+        else:
+            default = "unsafe"
         return GuestTool(
             name,
             description,
@@ -60,7 +63,8 @@ class Terms:
 
 
 class GuestTool(Tool):
-    """A tool whose body takes the context and all the arguments as one dict, whatever they are called."""
+    """A tool whose body takes the context and all the arguments as one dict, whatever they are
+    called."""
 
     @cached_property
     def resources(self) -> dict[str, str]:

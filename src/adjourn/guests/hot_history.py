@@ -1,7 +1,9 @@
-"""What a guest has said and heard: read from the conversation, and kept at hand while the process lives.
+"""What a guest has said and heard: read from the conversation, and kept at hand while the process
+lives.
 
-A reply of a guest has in its `details` what its framework added to its own history in that turn, and no more. So a journal
-grows by what is new, and any process can put the whole together again. One that has just spoken need not.
+A reply of a guest has in its `details` what its framework added to its own history in that turn,
+and no more. So a journal grows by what is new, and any process can put the whole together again.
+One that has just spoken need not.
 """
 
 from collections import OrderedDict
@@ -16,7 +18,7 @@ KEPT = 256
 """So many conversations of one guest are kept at hand, the latest."""
 
 
-class Heard(NamedTuple):
+class HeardHistory(NamedTuple):
     """What came since the guest last spoke: the results of its calls, and what it was told."""
 
     results: tuple[ToolResult, ...] = ()
@@ -29,8 +31,8 @@ class Heard(NamedTuple):
 class HotHistory(Generic[H]):
     """The framework's own histories, by conversation.
 
-    `start` makes an empty one. `add(history, details)` takes in what a recorded reply added, and `hear(history, heard)` what
-    came after it; both change the history that they are given.
+    `start` makes an empty one. `add(history, details)` takes in what a recorded reply added, and
+    `hear(history, heard)` what came after it; both change the history that they are given.
     """
 
     def __init__(
@@ -38,13 +40,14 @@ class HotHistory(Generic[H]):
         guest: str,
         start: Callable[[], H],
         add: Callable[[H, dict[str, Any]], None],
-        hear: Callable[[H, Heard], None],
+        hear: Callable[[H, HeardHistory], None],
     ) -> None:
         self._guest, self._start, self._add, self._hear = guest, start, add, hear
         self._kept: OrderedDict[tuple[str, str], tuple[int, dict[str, Any], H]] = OrderedDict()
 
-    def take(self, request: ModelRequest) -> tuple[H, Heard]:
-        """The history up to the guest's last reply, and what it has heard since. The history is the caller's to change."""
+    def take(self, request: ModelRequest) -> tuple[H, HeardHistory]:
+        """The history up to the guest's last reply, and what it has heard since. The history is the
+        caller's to change."""
         messages = request.messages
         kept = self._kept.pop((request.run, request.path), None)
         if kept is not None:
@@ -63,14 +66,15 @@ class HotHistory(Generic[H]):
         return self._read(messages)[0]
 
     def keep(self, request: ModelRequest, details: dict[str, Any], history: H) -> None:
-        """Remember the history as it is once the reply with these details has been recorded behind that request."""
+        """Remember the history as it is once the reply with these details has been recorded behind
+        that request."""
         if not request.run:
             return
         self._kept[request.run, request.path] = len(request.messages), details, history
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)
 
-    def _read(self, messages: Sequence[Message]) -> tuple[H, Heard]:
+    def _read(self, messages: Sequence[Message]) -> tuple[H, HeardHistory]:
         history = self._start()
         since = 0
         for place, details in self._spoken(messages):
@@ -88,12 +92,14 @@ class HotHistory(Generic[H]):
         """What a reply of this guest added; None for anything else."""
         if not isinstance(message, AssistantMessage) or message.details is None:
             return None
-        return message.details if message.details.get("guest") == self._guest else None
+        if message.details.get("guest") == self._guest:
+            return message.details
+        return None
 
 
-def _heard(messages: Sequence[Message]) -> Heard:
+def _heard(messages: Sequence[Message]) -> HeardHistory:
     results = tuple(message for message in messages if isinstance(message, ToolResult))
-    return Heard(results, "\n\n".join(filter(None, map(_told, messages))))
+    return HeardHistory(results, "\n\n".join(filter(None, map(_told, messages))))
 
 
 def _told(message: Message) -> str:

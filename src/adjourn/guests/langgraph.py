@@ -1,11 +1,13 @@
-"""A LangGraph graph, or a LangChain agent, as a model that wants tools: it runs until one of its tool nodes has calls.
+"""A LangGraph graph, or a LangChain agent, as a model that wants tools: it runs until one of its
+tool nodes has calls.
 
-The graph runs in a copy whose tool calls are interrupts, on a saver of the conversation's own: see `langgraph_held` and
-`langgraph_state`. Interrupts of its own become questions.
+The graph runs in a copy whose tool calls are interrupts, on a saver of the conversation's own: see
+`langgraph_held` and `langgraph_state`. Interrupts of its own become questions.
 """
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# (LangGraph's own types are unknown in part)
+# LangGraph's own types are unknown in part.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, cast
@@ -16,16 +18,26 @@ from langgraph.types import Command
 from pydantic_core import to_json
 
 from adjourn.bodies.tool_context import ToolContext
-from adjourn.core.messages import Delta, ModelRequest, Reply, ReplyPart, Text, TextDelta, ToolCall, ToolResult, Usage
+from adjourn.core.messages import (
+    Delta,
+    ModelRequest,
+    Reply,
+    ReplyPart,
+    Text,
+    TextDelta,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from adjourn.errors import AdjournError, ModelError
 from adjourn.guests.adopt import Guest
-from adjourn.guests.guest_tool import GuestTool, Terms
-from adjourn.guests.hot_history import Heard, HotHistory
+from adjourn.guests.guest_tool import GuestTool, GuestToolTerms
+from adjourn.guests.hot_history import HeardHistory, HotHistory
 from adjourn.guests.langgraph_held import OURS, Graph, Holder
 from adjourn.guests.langgraph_marks import is_approval, marks_of
 from adjourn.guests.langgraph_serde import JsonSerde
 from adjourn.guests.langgraph_state import THREAD, GraphState
-from adjourn.guests.langgraph_tools import TheirTools
+from adjourn.guests.langgraph_tools import LangGraphTools
 from adjourn.guests.provider_errors import failure
 from adjourn.guests.pump import pumped
 
@@ -35,7 +47,7 @@ INTERRUPT = "graph_interrupt"
 
 def read(
     graph: Graph,
-    terms: Terms,
+    terms: GuestToolTerms,
     *,
     input: Callable[[str], Any] | None = None,
     output: Callable[[dict[str, Any]], Any] | None = None,
@@ -43,14 +55,17 @@ def read(
     config: dict[str, Any] | None = None,
     allow: Iterable[type[Any]] = (),
 ) -> Guest:
-    """Take a graph apart. `input` makes the graph's input of what it is told, and `output` the output of its last state, where
-    these are not messages. `context` and `config` are what it is run with. `allow`: classes that its state may hold."""
+    """Take a graph apart. `input` makes the graph's input of what it is told, and `output` the
+    output of its last state, where these are not messages. `context` and `config` are what it is
+    run with. `allow`: classes that its state may hold."""
     allowed = tuple(allow)
     serde = JsonSerde(allowed)
     holder = Holder(serde)
     held = holder.graph(graph)
-    guest = LangGraphGuest(held, input or _as_message, output or _last_word, context, config or {}, allowed)
-    tools = TheirTools(holder, graph.store, context, config or {}, serde, guest.state_of)
+    guest = LangGraphGuest(
+        held, input or _as_message, output or _last_word, context, config or {}, allowed
+    )
+    tools = LangGraphTools(holder, graph.store, context, config or {}, serde, guest.state_of)
     marks, asked = marks_of(holder.bound, [node for node, _ in holder.nodes])
     guest.marked = asked
     return Guest(
@@ -63,7 +78,9 @@ def read(
 
 
 def _name(graph: Graph) -> str:
-    return "" if graph.name in ("LangGraph", None) else str(graph.name)
+    if graph.name in ("LangGraph", None):
+        return ""
+    return str(graph.name)
 
 
 def _as_message(said: str) -> dict[str, Any]:
@@ -71,7 +88,8 @@ def _as_message(said: str) -> dict[str, Any]:
 
 
 def _last_word(values: dict[str, Any]) -> Any:
-    """The structured response of an agent that has one, else the text of the last message, else the whole state."""
+    """The structured response of an agent that has one, else the text of the last message, else the
+    whole state."""
     if (structured := values.get("structured_response")) is not None:
         return structured
     messages = values.get("messages")
@@ -103,7 +121,9 @@ class LangGraphGuest:
         self._graph, self._input, self._output = graph, input, output
         self._context, self._config = context, config
         self.marked: frozenset[str] = frozenset()
-        self._history = HotHistory[GraphState]("langgraph", lambda: GraphState(allow), _add, lambda state, heard: None)
+        self._history = HotHistory[GraphState](
+            "langgraph", lambda: GraphState(allow), _add, lambda state, heard: None
+        )
 
     @property
     def name(self) -> str:
@@ -115,7 +135,8 @@ class LangGraphGuest:
         return self._history.look(context.run_id, context.path, context.messages)
 
     async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
-        """See `Model.request`: what the graph does until its tool nodes have calls or it has ended."""
+        """See `Model.request`: what the graph does until its tool nodes have calls or it has
+        ended."""
         state, heard = self._history.take(request)
         counted = Counted()
         graph = self._graph.copy({"checkpointer": state})
@@ -138,7 +159,7 @@ class LangGraphGuest:
         self._history.keep(request, details, state)
         yield Reply(self._parts(state, values), counted.usage, counted.model or self.name, details)
 
-    def _asks(self, state: GraphState, heard: Heard) -> Any:
+    def _asks(self, state: GraphState, heard: HeardHistory) -> Any:
         """What the graph goes on with: answers to its interrupts, or what it is told."""
         if not state.waits:
             return self._input(heard.said)
@@ -167,10 +188,17 @@ class LangGraphGuest:
         config["configurable"] = {**self._config.get("configurable", {}), "thread_id": THREAD}
         values: dict[str, Any] = {}
         async for mode, item in graph.astream(
-            asks, config, context=self._context, stream_mode=["messages", "values"], durability="exit"
+            asks,
+            config,
+            context=self._context,
+            stream_mode=["messages", "values"],
+            durability="exit",
         ):
             if mode == "values":
-                values = item if isinstance(item, dict) else {"output": item}
+                if isinstance(item, dict):
+                    values = item
+                else:
+                    values = {"output": item}
                 continue
             message: Any = item[0]
             if isinstance(message, AIMessageChunk | AIMessage) and (text := _text(message)):
@@ -186,15 +214,20 @@ class LangGraphGuest:
             if isinstance(value, dict) and OURS in value:
                 asked: Any = cast("dict[str, Any]", value)[OURS]
                 place = {"ns": value["ns"], "node": value["node"]}
-                found.append({"id": one.id, "calls": [call["id"] for call in asked], "asked": asked, **place})
+                found.append(
+                    {"id": one.id, "calls": [call["id"] for call in asked], "asked": asked, **place}
+                )
             else:
                 found.append({"id": one.id, "value": value, "schema": one.response_schema})
         return found
 
     def _agreed(self, state: GraphState) -> Any:
-        """The answers to approvals that the graph asks for itself, if it waits for nothing else: our own gate asks for them."""
+        """The answers to approvals that the graph asks for itself, if it waits for nothing else:
+        our own gate asks for them."""
         answers = {wait["id"]: is_approval(wait.get("value"), self.marked) for wait in state.waits}
-        return Command(resume=answers) if answers and all(answers.values()) else None
+        if answers and all(answers.values()):
+            return Command(resume=answers)
+        return None
 
     def _parts(self, state: GraphState, values: dict[str, Any]) -> tuple[ReplyPart, ...]:
         if not state.waits:
@@ -219,7 +252,9 @@ def _add(state: GraphState, details: dict[str, Any]) -> None:
 
 def _answer(result: ToolResult | None) -> dict[str, Any]:
     if result is None:
-        raise ModelError("a call of the graph has no result; the conversation is not the one that the graph knows")
+        raise ModelError(
+            "a call of the graph has no result; the conversation is not the one that the graph knows"
+        )
     return {"content": result.content, "error": result.error}
 
 
@@ -228,7 +263,9 @@ def _text(message: BaseMessage) -> str:
 
 
 def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else to_json(value, fallback=str).decode()
+    if isinstance(value, str):
+        return value
+    return to_json(value, fallback=str).decode()
 
 
 class Counted(AsyncCallbackHandler):

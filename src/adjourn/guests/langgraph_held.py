@@ -1,7 +1,9 @@
-"""A copy of a compiled graph in which every tool call is an interrupt: the graph stops where a tool would begin."""
+"""A copy of a compiled graph in which every tool call is an interrupt: the graph stops where a tool
+would begin."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# (LangGraph's own types are unknown in part)
+# LangGraph's own types are unknown in part.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
 
 import functools
 from collections.abc import Iterator
@@ -23,10 +25,13 @@ OURS = "adjourn_calls"
 
 
 class HeldTools(ToolNode):
-    """A tool node that asks for the results of its calls in one interrupt. `agents`: tools that run other graphs; these run here,
-    because what matters in them are the calls of those graphs, which are held as well."""
+    """A tool node that asks for the results of its calls in one interrupt. `agents`: tools that run
+    other graphs; these run here, because what matters in them are the calls of those graphs, which
+    are held as well."""
 
-    def __init__(self, node: ToolNode, place: int, agents: dict[str, BaseTool], serde: JsonSerde) -> None:
+    def __init__(
+        self, node: ToolNode, place: int, agents: dict[str, BaseTool], serde: JsonSerde
+    ) -> None:
         tools = [agents.get(name, tool) for name, tool in node.tools_by_name.items()]
         super().__init__(tools, name=node.name, messages_key=node._messages_key)
         self._place, self._agents, self._serde = place, agents, serde
@@ -64,14 +69,25 @@ class HeldTools(ToolNode):
     def _output(self, call: Any, answer: Any) -> Any:
         """What a call gave, as the graph reads it; behind it what a person said meanwhile."""
         content, error = answer["content"], answer["error"]
-        found: list[Any] = [] if error else _own(content, self._serde)
+        if error:
+            found: list[Any] = []
+        else:
+            found = _own(content, self._serde)
         if not found:
-            status = "error" if error else "success"
-            text = content if isinstance(content, str) else to_json(content).decode()
+            if error:
+                status = "error"
+            else:
+                status = "success"
+            if isinstance(content, str):
+                text = content
+            else:
+                text = to_json(content).decode()
             found = [ToolMessage(text, name=call["name"], tool_call_id=call["id"], status=status)]
         if said := answer.get("said"):
             found.append(Command(update={self._messages_key: [HumanMessage(said)]}))
-        return found[0] if len(found) == 1 else found
+        if len(found) == 1:
+            return found[0]
+        return found
 
 
 def _own(content: Any, serde: JsonSerde) -> list[Any]:
@@ -85,8 +101,9 @@ def _own(content: Any, serde: JsonSerde) -> list[Any]:
 
 
 class Holder:
-    """Makes the copies. `nodes`: the tool nodes that it came upon, each with the copy of the graph in which it stands; an interrupt
-    says its place among them. `agents`: tools that run graphs. `bound`: what the other nodes do."""
+    """Makes the copies. `nodes`: the tool nodes that it came upon, each with the copy of the graph
+    in which it stands; an interrupt says its place among them. `agents`: tools that run graphs.
+    `bound`: what the other nodes do."""
 
     def __init__(self, serde: JsonSerde) -> None:
         self._serde = serde
@@ -105,7 +122,9 @@ class Holder:
         for name, node in graph.nodes.items():
             held = self._bound(node.bound, copy)
             if held is not node.bound:
-                nodes[name] = node.copy({"bound": held, "subgraphs": [held] if isinstance(held, Pregel) else []})
+                nodes[name] = node.copy(
+                    {"bound": held, "subgraphs": [held] if isinstance(held, Pregel) else []}
+                )
         copy.nodes = nodes
         return copy
 
@@ -128,8 +147,11 @@ class Holder:
         return HeldTools(node, len(self.nodes) - 1, agents, self._serde)
 
     def _agent_tool(self, tool: BaseTool) -> BaseTool | None:
-        """The tool with held copies of the graphs that its function holds; None if it holds none."""
-        if not isinstance(tool, StructuredTool) or not any(_graphs(tool.coroutine or tool.func, set())):
+        """The tool with held copies of the graphs that its function holds; None if it holds
+        none."""
+        if not isinstance(tool, StructuredTool) or not any(
+            _graphs(tool.coroutine or tool.func, set())
+        ):
             return None
         known: dict[int, Any] = {}
         update = {
@@ -145,7 +167,9 @@ class Holder:
         if id(function) in known:
             return known[id(function)]
         cells = tuple(CellType() for _ in function.__closure__)
-        copy = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, cells)
+        copy = FunctionType(
+            function.__code__, function.__globals__, function.__name__, function.__defaults__, cells
+        )
         copy.__kwdefaults__ = function.__kwdefaults__
         functools.update_wrapper(copy, function)
         del copy.__dict__["__wrapped__"]
@@ -161,7 +185,10 @@ class Holder:
         if isinstance(value, Pregel):
             return self.graph(cast("Graph", value))
         if isinstance(value, dict):
-            return {key: self._held_value(one, known) for key, one in cast("dict[Any, Any]", value).items()}
+            return {
+                key: self._held_value(one, known)
+                for key, one in cast("dict[Any, Any]", value).items()
+            }
         if isinstance(value, list | tuple):
             return type(value)(self._held_value(one, known) for one in cast("list[Any]", value))
         return self._function(value, known)

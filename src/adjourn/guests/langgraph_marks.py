@@ -11,8 +11,8 @@ WHY = "the agent's human-in-the-loop middleware"
 
 
 def marks_of(bound: Iterable[Any], nodes: Iterable[ToolNode]) -> tuple[list[Rule], frozenset[str]]:
-    """A rule for each tool that the middleware gates, and the names of these tools. With a predicate of its own it is asked about
-    every call: the predicate needs the graph's state."""
+    """A rule for each tool that the middleware gates, and the names of these tools. With a
+    predicate of its own it is asked about every call: the predicate needs the graph's state."""
     wanted: set[str] = set()
     for one in bound:
         for function in (getattr(one, "func", None), getattr(one, "afunc", None)):
@@ -31,7 +31,8 @@ def _gated(gates: dict[str, Any]) -> set[str]:
 
 
 def is_approval(value: Any, tools: frozenset[str]) -> Any:
-    """The answer that agrees to what the middleware asks, if it asks only about these tools; None for anything else."""
+    """The answer that agrees to what the middleware asks, if it asks only about these tools; None
+    for anything else."""
     if not isinstance(value, dict):
         return None
     asked = cast("dict[str, Any]", value)

@@ -1,4 +1,5 @@
-"""What a graph's state is made of, as JSON: only types that are known beforehand, so that reading it runs no code."""
+"""What a graph's state is made of, as JSON: only types that are known beforehand, so that reading
+it runs no code."""
 
 import base64
 import enum
@@ -39,14 +40,17 @@ class RecordedError(Exception):
 
 
 class JsonSerde:
-    """Values of a graph as JSON and back, for LangGraph's `serde=`. `allow`: classes of your own that a state may hold: pydantic
-    models, dataclasses and enums. Anything else is refused when it is written, and unknown names when they are read."""
+    """Values of a graph as JSON and back, for LangGraph's `serde=`. `allow`: classes of your own
+    that a state may hold: pydantic models, dataclasses and enums. Anything else is refused when it
+    is written, and unknown names when they are read."""
 
     def __init__(self, allow: Iterable[type[Any]] = ()) -> None:
         self._known: dict[str, type[Any]] = {}
         for kind in allow:
             if not (is_dataclass(kind) or issubclass(kind, BaseModel | enum.Enum)):
-                raise InvalidDefinition(f"allow= must be pydantic models, dataclasses and enums, got {kind!r:.80}")
+                raise InvalidDefinition(
+                    f"allow= must be pydantic models, dataclasses and enums, got {kind!r:.80}"
+                )
             self._known[_name(kind)] = kind
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
@@ -65,7 +69,9 @@ class JsonSerde:
         if value is None or isinstance(value, bool) or type(value) in (int, str):
             return value
         if isinstance(value, float):
-            return value if value - value == 0 else {"$float": repr(value)}
+            if value - value == 0:
+                return value
+            return {"$float": repr(value)}
         if isinstance(value, enum.Enum):
             return {"$enum": [self._named(value), value.name]}
         if isinstance(value, str):
@@ -83,13 +89,18 @@ class JsonSerde:
             return {"$model": [self._named(value), self.plain(dict(value))]}
         if is_dataclass(value) and not isinstance(value, type):
             return {"$data": [self._named(value), self.plain(_fields(value))]}
-        raise Invalid(f"a graph's state holds a {_name(cast('type[Any]', type(value)))}", advice=f"{_ADVICE}")
+        raise Invalid(
+            f"a graph's state holds a {_name(cast('type[Any]', type(value)))}", advice=f"{_ADVICE}"
+        )
 
     def message(self, message: lc.BaseMessage) -> Any:
         """A message as JSON."""
         kind = type(message).__name__
         if MESSAGES.get(kind) is not type(message):
-            raise Invalid(f"a graph's state holds a message of type {_name(type(message))}", advice=f"{_ADVICE}")
+            raise Invalid(
+                f"a graph's state holds a message of type {_name(type(message))}",
+                advice=f"{_ADVICE}",
+            )
         dumped = message.model_dump(exclude_defaults=True)
         dumped.pop("type", None)
         return {"$message": [kind, self.plain(dumped)]}
@@ -111,11 +122,15 @@ class JsonSerde:
 
     def _kind(self, name: str) -> type[Any]:
         if name not in self._known:
-            raise Invalid(f"a graph's state holds a {name!r:.200}, which is not allowed here", advice=f"{_ADVICE}")
+            raise Invalid(
+                f"a graph's state holds a {name!r:.200}, which is not allowed here",
+                advice=f"{_ADVICE}",
+            )
         return self._known[name]
 
     def value(self, plain: Any) -> Any:
-        """What `plain` was made of. Raises `Invalid` for anything that it cannot have been made of."""
+        """What `plain` was made of. Raises `Invalid` for anything that it cannot have been made
+        of."""
         if isinstance(plain, list):
             return list(map(self.value, cast("list[Any]", plain)))
         if not isinstance(plain, dict):
@@ -207,7 +222,10 @@ _WRITE: dict[type[Any], tuple[str, Callable[[JsonSerde, Any], Any]]] = {
     timedelta: ("$timedelta", lambda serde, value: [value.days, value.seconds, value.microseconds]),
     UUID: ("$uuid", lambda serde, value: str(value)),
     Decimal: ("$decimal", lambda serde, value: str(value)),
-    Document: ("$document", lambda serde, value: serde.plain([value.id, value.page_content, value.metadata])),
+    Document: (
+        "$document",
+        lambda serde, value: serde.plain([value.id, value.page_content, value.metadata]),
+    ),
     Send: ("$send", _send),
     Interrupt: ("$interrupt", _interrupt),
     Command: ("$command", _command),
@@ -224,7 +242,9 @@ def _document(serde: JsonSerde, body: Any) -> Any:
 
 _READ: dict[str, Callable[[JsonSerde, Any], Any]] = {
     "$float": lambda serde, body: float(body),
-    "$dict": lambda serde, body: {_key(serde.value(key)): serde.value(value) for key, value in body},
+    "$dict": lambda serde, body: {
+        _key(serde.value(key)): serde.value(value) for key, value in body
+    },
     "$message": JsonSerde.read_message,
     "$enum": JsonSerde.read_enum,
     "$model": JsonSerde.read_model,
@@ -242,7 +262,9 @@ _READ: dict[str, Callable[[JsonSerde, Any], Any]] = {
     "$decimal": lambda serde, body: Decimal(body),
     "$document": _document,
     "$send": lambda serde, body: Send(body[0], serde.value(body[1])),
-    "$interrupt": lambda serde, body: Interrupt(serde.value(body[0]), body[1], response_schema=serde.value(body[2])),
+    "$interrupt": lambda serde, body: Interrupt(
+        serde.value(body[0]), body[1], response_schema=serde.value(body[2])
+    ),
     "$command": lambda serde, body: Command(**serde.value(body)),
     "$overwrite": lambda serde, body: Overwrite(serde.value(body)),
     "$snapshot": lambda serde, body: _DeltaSnapshot(serde.value(body)),
@@ -251,4 +273,6 @@ _READ: dict[str, Callable[[JsonSerde, Any], Any]] = {
 
 
 def _key(key: Any) -> Any:
-    return tuple(cast("list[Any]", key)) if isinstance(key, list) else key
+    if isinstance(key, list):
+        return tuple(cast("list[Any]", key))
+    return key

@@ -1,7 +1,8 @@
 """A graph's state between two replies, written into the journal by what is new of it.
 
-The graph saves its state into a saver that lives in this process. What it saved in one turn is the reply's `details`; put into
-an empty saver one after the other, they give the state again anywhere. Each message is written once: values refer to it.
+The graph saves its state into a saver that lives in this process. What it saved in one turn is the
+reply's `details`; put into an empty saver one after the other, they give the state again anywhere.
+Each message is written once: values refer to it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +20,8 @@ THREAD = "adjourn"
 
 
 class PooledSerde(JsonSerde):
-    """JSON in which a message is the number of its place in a pool, and a list of messages the stretches of them."""
+    """JSON in which a message is the number of its place in a pool, and a list of messages the
+    stretches of them."""
 
     def __init__(self, allow: Iterable[type[Any]] = ()) -> None:
         super().__init__(allow)
@@ -54,7 +56,10 @@ class PooledSerde(JsonSerde):
         return self._places[key]
 
     def value(self, plain: Any) -> Any:
-        given = cast("dict[str, Any]", plain) if isinstance(plain, dict) else {}
+        if isinstance(plain, dict):
+            given = cast("dict[str, Any]", plain)
+        else:
+            given = {}
         if len(given) == 1 and "$at" in given:
             return self._read([given["$at"]])[0]
         if len(given) == 1 and "$stretches" in given:
@@ -72,7 +77,8 @@ class PooledSerde(JsonSerde):
 
 
 class GraphState(InMemorySaver):
-    """The saver of one conversation. `waits`: the interrupts of the graph that have not been answered."""
+    """The saver of one conversation. `waits`: the interrupts of the graph that have not been
+    answered."""
 
     def __init__(self, allow: Iterable[type[Any]] = ()) -> None:
         self.pooled = PooledSerde(allow)
@@ -91,7 +97,9 @@ class GraphState(InMemorySaver):
         for ns, checkpoints in self.storage[THREAD].items():
             for id, (checkpoint, metadata, parent) in checkpoints.items():
                 if self._is_new("checkpoint", ns, id):
-                    found["checkpoints"].append([ns, id, _json(checkpoint), _json(metadata), parent])
+                    found["checkpoints"].append(
+                        [ns, id, _json(checkpoint), _json(metadata), parent]
+                    )
         for (_, ns, id), writes in self.writes.items():
             for (task, number), (_, channel, value, path) in writes.items():
                 if self._is_new("write", ns, id, task, str(number)):
@@ -123,8 +131,12 @@ class GraphState(InMemorySaver):
 
 def _json(typed: tuple[str, bytes]) -> Any:
     kind, body = typed
-    return None if kind == "empty" else [msgspec.json.decode(body)]
+    if kind == "empty":
+        return None
+    return [msgspec.json.decode(body)]
 
 
 def _typed(plain: Any) -> tuple[str, bytes]:
-    return ("empty", b"") if plain is None else ("json", msgspec.json.encode(plain[0]))
+    if plain is None:
+        return ("empty", b"")
+    return ("json", msgspec.json.encode(plain[0]))

@@ -1,7 +1,9 @@
-"""The tools of a graph's tool nodes, run one by one as these nodes would run them: with their wrappers, state and store."""
+"""The tools of a graph's tool nodes, run one by one as these nodes would run them: with their
+wrappers, state and store."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# (LangGraph's own types are unknown in part)
+# LangGraph's own types are unknown in part.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
@@ -18,7 +20,7 @@ from pydantic_core import to_jsonable_python
 
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.errors import InvalidDefinition, ToolFailed
-from adjourn.guests.guest_tool import GuestTool, Terms
+from adjourn.guests.guest_tool import GuestTool, GuestToolTerms
 from adjourn.guests.langgraph_held import Holder
 from adjourn.guests.langgraph_marks import is_approval
 from adjourn.guests.langgraph_serde import JsonSerde
@@ -54,7 +56,7 @@ class Channels:
         return channel.get()
 
 
-class TheirTools:
+class LangGraphTools:
     """The tools of all tool nodes of a graph; but those that run other graphs run inside of it."""
 
     def __init__(
@@ -69,7 +71,7 @@ class TheirTools:
         self._holder, self._store = holder, store
         self._context, self._config, self._serde, self._state_of = context, config, serde, state_of
 
-    def ours(self, terms: Terms) -> list[GuestTool]:
+    def ours(self, terms: GuestToolTerms) -> list[GuestTool]:
         """Each as a tool of ours. A tool that several nodes have is one."""
         found: list[GuestTool] = []
         known: dict[str, BaseTool] = {}
@@ -78,7 +80,9 @@ class TheirTools:
                 known[tool.name] = tool
                 found.append(self._tool(tool, terms))
             elif not _is_same(known[tool.name], tool):
-                raise InvalidDefinition(f"two different tools of the graph are named {tool.name!r}: rename one")
+                raise InvalidDefinition(
+                    f"two different tools of the graph are named {tool.name!r}: rename one"
+                )
         return found
 
     def _all(self) -> Iterator[BaseTool]:
@@ -87,7 +91,7 @@ class TheirTools:
                 if name not in self._holder.agents:
                     yield tool
 
-    def _tool(self, tool: BaseTool, terms: Terms) -> GuestTool:
+    def _tool(self, tool: BaseTool, terms: GuestToolTerms) -> GuestTool:
         async def body(context: ToolContext, args: dict[str, Any]) -> Any:
             return await self._body(tool.name, args, context)
 
@@ -97,7 +101,8 @@ class TheirTools:
         return terms.tool(tool.name, tool.description, cast("dict[str, Any]", schema), body)
 
     async def _body(self, name: str, args: dict[str, Any], context: ToolContext) -> Any:
-        """Run a call in a graph of its own, in which it may interrupt: each interrupt is a question."""
+        """Run a call in a graph of its own, in which it may interrupt: each interrupt is a
+        question."""
         node, channels = await self._place(context)
         call: Any = {"name": name, "args": args, "id": context.model_call_id, "type": "tool_call"}
         given: list[Any] = []
@@ -105,7 +110,9 @@ class TheirTools:
         async def one(ignored: Any, *, config: RunnableConfig) -> None:
             channels.written.clear()
             given[:] = _flat(
-                await cast("Any", node)._arun_one(call, "tool_calls", self._runtime(context, channels, config))
+                await cast("Any", node)._arun_one(
+                    call, "tool_calls", self._runtime(context, channels, config)
+                )
             )
 
         graph: Any = entrypoint(checkpointer=InMemorySaver(), store=self._store)(cast("Any", one))
@@ -113,7 +120,10 @@ class TheirTools:
         asks: Any = "run"
         for _ in range(AGAIN):
             found: Any = await graph.ainvoke(asks, config)
-            waits: Any = found.get("__interrupt__", ()) if isinstance(found, dict) else ()
+            if isinstance(found, dict):
+                waits: Any = found.get("__interrupt__", ())
+            else:
+                waits = ()
             if not waits:
                 return self._recordable(given, channels)
             asks = Command(resume={wait.id: self._answer(wait, name, context) for wait in waits})
@@ -138,11 +148,16 @@ class TheirTools:
         return {**self._config, "configurable": {**self._config.get("configurable", {}), **more}}
 
     def _answer(self, wait: Interrupt[Any], name: str, context: ToolContext) -> Any:
-        asked = frozenset({name}) if context.approved else frozenset[str]()
+        if context.approved:
+            asked = frozenset({name})
+        else:
+            asked = frozenset[str]()
         agreed = is_approval(wait.value, asked)
         if agreed is not None:
             return agreed
-        return context.pause_for("langgraph", wait.value, resume_to="self", answer_schema=wait.response_schema)
+        return context.pause_for(
+            "langgraph", wait.value, resume_to="self", answer_schema=wait.response_schema
+        )
 
     async def _place(self, context: ToolContext) -> tuple[ToolNode, Channels]:
         """The tool node that has asked for this call, and the state of its graph."""
@@ -155,7 +170,8 @@ class TheirTools:
         return node, Channels(graph, values if isinstance(values, dict) else {"value": values})
 
     def _recordable(self, outputs: list[Any], channels: Channels) -> Any:
-        """What a call gave, as JSON: the text of its message, or what the graph itself is to read."""
+        """What a call gave, as JSON: the text of its message, or what the graph itself is to
+        read."""
         written = [Command(update={channel: value}) for channel, value in channels.written]
         first: Any = outputs[0]
         if not isinstance(first, ToolMessage) or len(outputs) > 1 or written:
@@ -169,7 +185,9 @@ class TheirTools:
 
 
 def _flat(output: Any) -> list[Any]:
-    return list(cast("list[Any]", output)) if isinstance(output, list) else [output]
+    if isinstance(output, list):
+        return list(cast("list[Any]", output))
+    return [output]
 
 
 def _is_same(one: BaseTool, other: BaseTool) -> bool:

@@ -1,7 +1,8 @@
 """An OpenAI Agents SDK agent as a model that wants tools: its own runner works until it does.
 
-Every function tool of the agent, and of every agent it can hand over to, is held: the runner stops where it would run one. What
-the runner added to its input is the reply's `details`, with the agent who spoke last; the results come back as input items.
+Every function tool of the agent, and of every agent it can hand over to, is held: the runner stops
+where it would run one. What the runner added to its input is the reply's `details`, with the agent
+who spoke last; the results come back as input items.
 """
 
 import json
@@ -44,8 +45,8 @@ from adjourn.core.messages import (
 from adjourn.core.policy import Rule
 from adjourn.errors import AdjournError, Invalid, InvalidDefinition, ModelError
 from adjourn.guests.adopt import Guest
-from adjourn.guests.guest_tool import Terms
-from adjourn.guests.hot_history import Heard, HotHistory
+from adjourn.guests.guest_tool import GuestToolTerms
+from adjourn.guests.hot_history import HeardHistory, HotHistory
 from adjourn.guests.openai_agents_tools import TheirFunctionTool, mark_of, nested_agent
 from adjourn.guests.provider_errors import failure
 
@@ -56,7 +57,7 @@ HOSTED = (WebSearchTool, FileSearchTool, CodeInterpreterTool, ImageGenerationToo
 
 def read(
     agent: TheirAgent[Any],
-    terms: Terms,
+    terms: GuestToolTerms,
     *,
     context: Any = None,
     run_config: RunConfig | None = None,
@@ -93,20 +94,30 @@ def read(
 
 
 def _nested(
-    agent: TheirAgent[Any], name: str, tool: FunctionTool, terms: Terms, context: Any, run_config: Any, hooks: Any
+    agent: TheirAgent[Any],
+    name: str,
+    tool: FunctionTool,
+    terms: GuestToolTerms,
+    context: Any,
+    run_config: Any,
+    hooks: Any,
 ) -> Tool:
-    """Another agent that is a tool of this one: adopted as well, so that its tools are governed, too."""
+    """Another agent that is a tool of this one: adopted as well, so that its tools are governed,
+    too."""
     from adjourn.guests.adopt import adopted
 
     guest = read(agent, terms, context=context, run_config=run_config, hooks=hooks)
-    return adopted(guest, name=guest.name.replace(":", "-").replace("/", "-")).as_tool(name, tool.description)
+    return adopted(guest, name=guest.name.replace(":", "-").replace("/", "-")).as_tool(
+        name, tool.description
+    )
 
 
 def _hosted(tool: Any, agent: TheirAgent[Any]) -> str:
     if isinstance(tool, HOSTED):
         return str(getattr(tool, "name", type(tool).__name__))
     raise InvalidDefinition(
-        f"the agent {agent.name!r} has a {type(tool).__name__}, which the SDK runs here by itself: nothing could stop it. "
+        f"the agent {agent.name!r} has a {type(tool).__name__}, which the SDK runs here by "
+        f"itself: nothing could stop it. "
         "Give the agent function tools instead"
     )
 
@@ -117,7 +128,9 @@ def _output_type(team: "Team") -> Any:
     if found == {None} or found == {str}:
         return str
     only = found.pop()
-    return only if not found and isinstance(only, type) else Any
+    if not found and isinstance(only, type):
+        return only
+    return Any
 
 
 @dataclass
@@ -136,7 +149,9 @@ class Team:
         by_name: dict[str, Member] = {}
         for member in self.members:
             if by_name.setdefault(member.agent.name, member) is not member:
-                raise InvalidDefinition(f"two agents that can be handed to are named {member.agent.name!r}: rename one")
+                raise InvalidDefinition(
+                    f"two agents that can be handed to are named {member.agent.name!r}: rename one"
+                )
         self._by_name = by_name
         for member in self.members:
             member.held.handoffs = list(map(self._handoff, member.agent.handoffs))
@@ -144,7 +159,8 @@ class Team:
     def _hold(self, agent: TheirAgent[Any]) -> TheirAgent[Any]:
         if agent.mcp_servers:
             raise InvalidDefinition(
-                f"the agent {agent.name!r} has mcp_servers, whose tools the SDK would run by itself: give them to the agent "
+                f"the agent {agent.name!r} has mcp_servers, whose tools the SDK would run "
+                f"by itself: give them to the agent "
                 "as function tools"
             )
         return agent.clone(tools=list(map(_held, agent.tools)))
@@ -158,7 +174,9 @@ class Team:
         async def to_the_held(context: RunContextWrapper[Any], arguments: str) -> Any:
             chosen = await theirs.on_invoke_handoff(context, arguments)
             if chosen.name not in self._by_name:
-                raise ModelError(f"a handoff chose the agent {chosen.name!r}, which could not be found beforehand")
+                raise ModelError(
+                    f"a handoff chose the agent {chosen.name!r}, which could not be found beforehand"
+                )
             return self._by_name[chosen.name].held
 
         return replace(theirs, on_invoke_handoff=to_the_held)
@@ -168,7 +186,8 @@ class Team:
         return (self._by_name.get(name) or self.members[0]).held
 
     def our_name(self, agent: TheirAgent[Any], tool: FunctionTool) -> str:
-        """What a tool is called here: its name, unless another agent of the team has another tool of that name."""
+        """What a tool is called here: its name, unless another agent of the team has another tool
+        of that name."""
         if not self._has_other(tool):
             return tool.name
         prefix = "".join(char if char.isalnum() or char in "_-" else "_" for char in agent.name)
@@ -186,7 +205,9 @@ class Team:
         """What the tool of a call is called here."""
         agent = self._by_name[item.agent.name].agent
         tool = next((one for one in _functions(agent) if one.name == item.name), None)
-        return self.our_name(agent, tool) if tool else str(item.name)
+        if tool:
+            return self.our_name(agent, tool)
+        return str(item.name)
 
 
 def _held(tool: Any) -> Any:
@@ -218,10 +239,14 @@ def _targets(agent: TheirAgent[Any]) -> Iterator[TheirAgent[Any]]:
             yield one
             continue
         reference = getattr(one, "_agent_ref", None)
-        target = reference() if reference is not None else None
+        if reference is not None:
+            target = reference()
+        else:
+            target = None
         if not isinstance(target, TheirAgent):
             raise InvalidDefinition(
-                f"the handoff {one.tool_name!r} of {agent.name!r} does not say which agent it leads to: make it with handoff(agent)"
+                f"the handoff {one.tool_name!r} of {agent.name!r} does not say which agent "
+                f"it leads to: make it with handoff(agent)"
             )
         yield target
 
@@ -232,7 +257,8 @@ async def _never(context: Any, arguments: str) -> Any:
 
 @dataclass
 class Talk:
-    """What the runner has had as input so far, who speaks, and the handoff that tool calls held up."""
+    """What the runner has had as input so far, who speaks, and the handoff that tool calls held
+    up."""
 
     items: list[Item]
     agent: str = ""
@@ -242,7 +268,9 @@ class Talk:
 class OpenAIAgentsGuest:
     """See `Model`."""
 
-    def __init__(self, team: Team, context: Any, run_config: RunConfig | None, hooks: RunHooks[Any] | None) -> None:
+    def __init__(
+        self, team: Team, context: Any, run_config: RunConfig | None, hooks: RunHooks[Any] | None
+    ) -> None:
         self._team, self._context, self._run_config, self._hooks = team, context, run_config, hooks
         self._history = HotHistory[Talk]("openai-agents", lambda: Talk([]), _add, _hear)
 
@@ -260,7 +288,12 @@ class OpenAIAgentsGuest:
             agent = await self._speaker(talk, heard)
             final = await _stopped_by_tools(agent, heard, self._context)
             if final is not None:
-                yield Reply((Text(text=_as_text(final)),), Usage(), self.name, _details(talk.items[before:], talk))
+                yield Reply(
+                    (Text(text=_as_text(final)),),
+                    Usage(),
+                    self.name,
+                    _details(talk.items[before:], talk),
+                )
                 return
             run = Runner.run_streamed(
                 agent,
@@ -277,15 +310,18 @@ class OpenAIAgentsGuest:
             raise failure(self.name, e) from e
         details = self._take_in(talk, run)
         self._history.keep(request, details, talk)
-        yield Reply(self._parts(run), _usage(run), _model_name(run.last_agent) or self.name, details)
+        yield Reply(
+            self._parts(run), _usage(run), _model_name(run.last_agent) or self.name, details
+        )
 
     def _config(self, request: ModelRequest) -> RunConfig:
         if self._run_config is not None:
             return self._run_config
         return RunConfig(group_id=request.session or request.run or None)
 
-    async def _speaker(self, talk: Talk, heard: Heard) -> TheirAgent[Any]:
-        """Who goes on. After results it is not checked again what came in, and a forced tool is not forced again."""
+    async def _speaker(self, talk: Talk, heard: HeardHistory) -> TheirAgent[Any]:
+        """Who goes on. After results it is not checked again what came in, and a forced tool is not
+        forced again."""
         agent = self._team.held(talk.agent)
         if talk.handing is not None:
             agent = await self._handed(agent, talk)
@@ -294,26 +330,40 @@ class OpenAIAgentsGuest:
         settings = agent.model_settings
         if agent.reset_tool_choice and settings.tool_choice is not None:
             settings = replace(settings, tool_choice=None)
-        guardrails = agent.input_guardrails if heard.said else []
+        if heard.said:
+            guardrails = agent.input_guardrails
+        else:
+            guardrails = []
         return agent.clone(model_settings=settings, input_guardrails=guardrails)
 
     async def _handed(self, agent: TheirAgent[Any], talk: Talk) -> TheirAgent[Any]:
-        """Make the handoff that came in one reply with tool calls, now that these have their results."""
+        """Make the handoff that came in one reply with tool calls, now that these have their
+        results."""
         call, talk.handing = cast("Item", talk.handing), None
         target = agent
         for one in agent.handoffs:
-            theirs = one if isinstance(one, Handoff) else None
-            name = theirs.tool_name if theirs else Handoff.default_tool_name(cast("Any", one))
+            if isinstance(one, Handoff):
+                theirs = one
+            else:
+                theirs = None
+            if theirs:
+                name = theirs.tool_name
+            else:
+                name = Handoff.default_tool_name(cast("Any", one))
             if name != call["name"]:
                 continue
             wrapped = RunContextWrapper(self._context)
-            target = await theirs.on_invoke_handoff(wrapped, call["arguments"]) if theirs else cast("Any", one)
+            if theirs:
+                target = await theirs.on_invoke_handoff(wrapped, call["arguments"])
+            else:
+                target = cast("Any", one)
         talk.agent = target.name
         talk.items.append(_output(call["call_id"], json.dumps({"assistant": target.name})))
         return target
 
     def _take_in(self, talk: Talk, run: RunResultStreaming) -> dict[str, Any]:
-        """Add what the run added, and say what that is. A handoff may have rewritten what came before."""
+        """Add what the run added, and say what that is. A handoff may have rewritten what came
+        before."""
         whole = cast("list[Item]", to_jsonable_python(run.to_input_list(), exclude_none=True))
         before = len(talk.items)
         if whole[:before] == to_jsonable_python(talk.items):
@@ -334,9 +384,14 @@ class OpenAIAgentsGuest:
             raw: Any = item.raw_item
             if getattr(raw, "type", None) != "function_call":
                 raise ModelError(
-                    f"{self.name}: the provider wants to be allowed something that it runs itself: {raw!r:.200}"
+                    f"{self.name}: the provider wants to be allowed something that it runs "
+                    f"itself: {raw!r:.200}"
                 )
-            parts.append(ToolCall(id=raw.call_id, tool=self._team.called(item), args=_arguments(raw.arguments)))
+            parts.append(
+                ToolCall(
+                    id=raw.call_id, tool=self._team.called(item), args=_arguments(raw.arguments)
+                )
+            )
         return tuple(parts)
 
 
@@ -380,7 +435,7 @@ def _add(talk: Talk, details: dict[str, Any]) -> None:
     talk.agent, talk.handing = details["agent"], details.get("handing")
 
 
-def _hear(talk: Talk, heard: Heard) -> None:
+def _hear(talk: Talk, heard: HeardHistory) -> None:
     for result in heard.results:
         talk.items.append(_output(result.call_id, _content(result)))
     if heard.said:
@@ -393,11 +448,15 @@ def _output(call_id: str, output: str) -> Item:
 
 def _content(result: ToolResult) -> str:
     text = _as_text(result.content)
-    return f"error: {text}" if result.error else text
+    if result.error:
+        return f"error: {text}"
+    return text
 
 
 def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else to_json(value, fallback=str).decode()
+    if isinstance(value, str):
+        return value
+    return to_json(value, fallback=str).decode()
 
 
 def _arguments(raw: str) -> Any:
@@ -417,11 +476,15 @@ def _open_handoff(items: list[Item], interruptions: list[ToolApprovalItem]) -> I
             settled.add(item.get("call_id"))
     for item in items:
         if item.get("type") == "function_call" and item["call_id"] not in settled:
-            return {"name": item["name"], "call_id": item["call_id"], "arguments": item.get("arguments", "")}
+            return {
+                "name": item["name"],
+                "call_id": item["call_id"],
+                "arguments": item.get("arguments", ""),
+            }
     return None
 
 
-async def _stopped_by_tools(agent: TheirAgent[Any], heard: Heard, context: Any) -> Any:
+async def _stopped_by_tools(agent: TheirAgent[Any], heard: HeardHistory, context: Any) -> Any:
     """The output, if the agent is one that ends with what its tools gave; else None."""
     behaviour: Any = agent.tool_use_behavior
     results = [result for result in heard.results if not result.error]
@@ -432,7 +495,9 @@ async def _stopped_by_tools(agent: TheirAgent[Any], heard: Heard, context: Any) 
     if isinstance(behaviour, dict):
         names = cast("dict[str, Any]", behaviour).get("stop_at_tool_names", [])
         return next((result.content for result in results if result.tool in names), None)
-    raise ModelError(f"the agent {agent.name!r} has a function as tool_use_behavior=, which cannot be asked here")
+    raise ModelError(
+        f"the agent {agent.name!r} has a function as tool_use_behavior=, which cannot be asked here"
+    )
 
 
 def _last_words(run: RunResultStreaming) -> str:
@@ -442,7 +507,9 @@ def _last_words(run: RunResultStreaming) -> str:
     texts: list[str] = []
     for item in run.raw_responses[-1].output:
         for part in getattr(item, "content", None) or ():
-            texts.append(getattr(part, "text", "") if getattr(item, "type", "") == "message" else "")
+            texts.append(
+                getattr(part, "text", "") if getattr(item, "type", "") == "message" else ""
+            )
     return "".join(filter(None, texts))
 
 
@@ -459,4 +526,6 @@ def _usage(run: RunResultStreaming) -> Usage:
 
 def _model_name(agent: TheirAgent[Any]) -> str:
     model = agent.model
-    return model if isinstance(model, str) else str(getattr(model, "model", "") or "")
+    if isinstance(model, str):
+        return model
+    return str(getattr(model, "model", "") or "")

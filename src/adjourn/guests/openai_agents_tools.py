@@ -1,4 +1,5 @@
-"""The function tools of the OpenAI Agents SDK, run as its runner would run them: with its guardrails, hooks and context."""
+"""The function tools of the OpenAI Agents SDK, run as its runner would run them: with its
+guardrails, hooks and context."""
 
 import inspect
 import json
@@ -15,7 +16,7 @@ from pydantic_core import to_jsonable_python
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.core.policy import Rule, ask
 from adjourn.errors import ToolFailed
-from adjourn.guests.guest_tool import GuestTool, Terms, without_waiting
+from adjourn.guests.guest_tool import GuestTool, GuestToolTerms, without_waiting
 
 
 class TheirFunctionTool:
@@ -31,15 +32,26 @@ class TheirFunctionTool:
     ) -> None:
         self._tool, self._agent, self._context = tool, agent, context
         self._run_config, self._hooks = run_config, hooks
-        # An error must stay one: by default the SDK makes it a result that only reads like an error.
-        self._raising = replace(tool, _failure_error_function=None, _use_default_failure_error_function=False)
+        # An error must stay one: by default the SDK makes it a result that only reads like an
+        # error.
+        self._raising = replace(
+            tool, _failure_error_function=None, _use_default_failure_error_function=False
+        )
 
-    def ours(self, name: str, terms: Terms) -> GuestTool:
+    def ours(self, name: str, terms: GuestToolTerms) -> GuestTool:
         """As a tool of ours, by this name."""
         tool = self._tool
-        marked = "ask" if tool.needs_approval is True else None
+        if tool.needs_approval is True:
+            marked = "ask"
+        else:
+            marked = None
         return terms.tool(
-            name, tool.description, dict(tool.params_json_schema), self._body, marked, timeout=tool.timeout_seconds
+            name,
+            tool.description,
+            dict(tool.params_json_schema),
+            self._body,
+            marked,
+            timeout=tool.timeout_seconds,
         )
 
     async def _body(self, ours: ToolContext, args: dict[str, Any]) -> Any:
@@ -78,7 +90,9 @@ class TheirFunctionTool:
     async def _checked_output(self, context: TheirToolContext[Any], value: Any) -> Any:
         for guardrail in self._tool.tool_output_guardrails or ():
             found = await guardrail.run(ToolOutputGuardrailData(context, self._agent, output=value))
-            if found.behavior["type"] == "reject_content":  # it ran: only what the model reads of it changes
+            if (
+                found.behavior["type"] == "reject_content"
+            ):  # it ran: only what the model reads of it changes
                 value = found.behavior["message"]
             else:
                 _obey(found.behavior, guardrail.get_name())
@@ -99,12 +113,18 @@ def _obey(behaviour: Any, guardrail: str) -> None:
 
 
 def mark_of(tool: FunctionTool, name: str, context: Any) -> list[Rule]:
-    """A function as `needs_approval=`, as a rule that asks. Where it cannot tell at once, a person is asked."""
+    """A function as `needs_approval=`, as a rule that asks. Where it cannot tell at once, a person
+    is asked."""
     wanted = tool.needs_approval
     if not callable(wanted):
         return []
     return [
-        ask(name, when=_needed(wanted, context), reason="the tool's needs_approval", name=f"{name}: needs_approval")
+        ask(
+            name,
+            when=_needed(wanted, context),
+            reason="the tool's needs_approval",
+            name=f"{name}: needs_approval",
+        )
     ]
 
 
@@ -122,7 +142,8 @@ def _needed(wanted: Callable[..., Any], context: Any) -> Callable[[dict[str, Any
 
 
 def nested_agent(tool: FunctionTool) -> TheirAgent[Any] | None:
-    """The agent behind a tool that was made with `agent.as_tool()`, if it takes one string as its input."""
+    """The agent behind a tool that was made with `agent.as_tool()`, if it takes one string as its
+    input."""
     agent: Any = getattr(tool, "_agent_instance", None)
     if not getattr(tool, "_is_agent_tool", False) or not isinstance(agent, TheirAgent):
         return None

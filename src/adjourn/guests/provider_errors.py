@@ -16,13 +16,18 @@ NAMES = {
 
 
 def failure(name: str, error: BaseException) -> ModelError:
-    """`error` as a `ModelError`; the caller chains the cause. Frameworks wrap what providers raise: the first cause that says
-    something counts."""
+    """`error` as a `ModelError`; the caller chains the cause. Frameworks wrap what providers raise:
+    the first cause that says something counts."""
     for one in _causes(error):
         kind, transient = _classify(one)
         if kind:
-            wait = _retry_after(one) if transient else None
-            return ModelError(f"{name}: {_said(error)}", transient=transient, retry_after=wait, kind=kind)
+            if transient:
+                wait = _retry_after(one)
+            else:
+                wait = None
+            return ModelError(
+                f"{name}: {_said(error)}", transient=transient, retry_after=wait, kind=kind
+            )
     return ModelError(f"{name}: {_said(error)}")
 
 

@@ -8,8 +8,9 @@ T = TypeVar("T")
 
 
 async def pumped(source: AsyncIterator[T]) -> AsyncIterator[T]:
-    """The items of `source`, which is cancelled exactly once when whoever reads stops: a framework that is cleaning up after one
-    cancellation leaves its work running when a second one comes, and a run that is cancelled may be cut twice."""
+    """The items of `source`, which is cancelled exactly once when whoever reads stops: a framework
+    that is cleaning up after one cancellation leaves its work running when a second one comes, and
+    a run that is cancelled may be cut twice."""
     items: asyncio.Queue[T | None] = asyncio.Queue()
 
     async def pump() -> None:

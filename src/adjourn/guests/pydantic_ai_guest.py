@@ -1,7 +1,8 @@
 """A Pydantic AI agent as a model that wants tools: its own loop runs until it does.
 
-A capability around its tools defers every call, so that its loop ends where a tool would begin. What it added to its message
-history is the reply's `details`; the results come back as the parts of its next request.
+A capability around its tools defers every call, so that its loop ends where a tool would begin.
+What it added to its message history is the reply's `details`; the results come back as the parts of
+its next request.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -48,17 +49,17 @@ from adjourn.core.messages import (
 )
 from adjourn.errors import AdjournError, ToolFailed
 from adjourn.guests.adopt import Guest
-from adjourn.guests.guest_tool import GuestTool, Terms, without_waiting
-from adjourn.guests.hot_history import Heard, HotHistory
+from adjourn.guests.guest_tool import GuestTool, GuestToolTerms, without_waiting
+from adjourn.guests.hot_history import HeardHistory, HotHistory
 from adjourn.models.pydantic_ai import messages as translate
 
 YES_OR_NO = {"type": "boolean"}
 History = list[theirs.ModelMessage]
 
 
-def read(agent: AbstractAgent[Any, Any], terms: Terms, *, deps: Any = None) -> Guest:
+def read(agent: AbstractAgent[Any, Any], terms: GuestToolTerms, *, deps: Any = None) -> Guest:
     """Take an agent apart. `deps`: what its tools and prompts get as `ctx.deps`."""
-    tools = TheirTools(agent, deps)
+    tools = PydanticAITools(agent, deps)
     return Guest(
         name=agent.name or "",
         model=PydanticAIGuest(agent, deps),
@@ -74,7 +75,9 @@ class HoldTools(AbstractCapability[Any]):
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="outermost")
 
-    async def wrap_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> NoReturn:
+    async def wrap_tool_execute(
+        self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any
+    ) -> NoReturn:
         raise CallDeferred
 
 
@@ -114,9 +117,13 @@ class PydanticAIGuest:
             raise translate.failure(self.name, e) from e
         details = {"guest": "pydantic-ai", "messages": _dumped(result.new_messages())}
         self._history.keep(request, details, list(result.all_messages()))
-        yield Reply(_parts(result), _usage(result), result.response.model_name or self.name, details)
+        yield Reply(
+            _parts(result), _usage(result), result.response.model_name or self.name, details
+        )
 
-    async def _think(self, prompt: str | None, history: History, request: ModelRequest) -> AsyncIterator[Any]:
+    async def _think(
+        self, prompt: str | None, history: History, request: ModelRequest
+    ) -> AsyncIterator[Any]:
         """Pieces of text as they come, then the result."""
         options: dict[str, Any] = {
             "message_history": history or None,
@@ -148,28 +155,37 @@ def _add(history: History, details: dict[str, Any]) -> None:
     history.extend(theirs.ModelMessagesTypeAdapter.validate_python(details["messages"]))
 
 
-def _hear(history: History, heard: Heard) -> None:
-    """Put results and words into the request that answers the last response, which may have begun already."""
+def _hear(history: History, heard: HeardHistory) -> None:
+    """Put results and words into the request that answers the last response, which may have begun
+    already."""
     if not history or not heard:
         return
     parts: list[theirs.ModelRequestPart] = list(map(_result, heard.results))
     if heard.said:
         parts.append(theirs.UserPromptPart(heard.said))
     last = history[-1]
-    if isinstance(last, theirs.ModelRequest):  # it has what the framework itself answered, such as invalid arguments
+    if isinstance(
+        last, theirs.ModelRequest
+    ):  # it has what the framework itself answered, such as invalid arguments
         history[-1] = theirs.ModelRequest(parts=[*last.parts, *parts])
     else:
         history.append(theirs.ModelRequest(parts=parts))
 
 
 def _result(result: ToolResult) -> theirs.ToolReturnPart[Any]:
-    outcome = "failed" if result.error else "success"
+    if result.error:
+        outcome = "failed"
+    else:
+        outcome = "success"
     return theirs.ToolReturnPart(result.tool, result.content, result.call_id, outcome=outcome)
 
 
 def _dumped(messages: History) -> list[Any]:
-    """What the agent added to its history, as JSON. Its instructions are left out: it gives them anew with each request."""
-    dumped = theirs.ModelMessagesTypeAdapter.dump_python(messages, mode="json", exclude_none=True, warnings=False)
+    """What the agent added to its history, as JSON. Its instructions are left out: it gives them
+    anew with each request."""
+    dumped = theirs.ModelMessagesTypeAdapter.dump_python(
+        messages, mode="json", exclude_none=True, warnings=False
+    )
     for message in dumped:
         message.pop("instructions", None)
         message.pop("run_id", None)
@@ -195,23 +211,31 @@ def _text(response: theirs.ModelResponse) -> str:
 
 
 def _as_text(output: Any) -> str:
-    return output if isinstance(output, str) else to_json(output).decode()
+    if isinstance(output, str):
+        return output
+    return to_json(output).decode()
 
 
 def _usage(result: Any) -> Usage:
     """What all its model requests of this turn used."""
-    responses = [message for message in result.new_messages() if isinstance(message, theirs.ModelResponse)]
+    responses = [
+        message for message in result.new_messages() if isinstance(message, theirs.ModelResponse)
+    ]
     return sum(map(translate.usage, responses), Usage())
 
 
 def _outputs(output_type: Any) -> list[Any]:
     """What a run of the agent may end with: its own output, or calls."""
-    own = list(cast("list[Any]", output_type)) if isinstance(output_type, list | tuple) else [output_type]
+    if isinstance(output_type, list | tuple):
+        own = list(cast("list[Any]", output_type))
+    else:
+        own = [output_type]
     return [*own, DeferredToolRequests]
 
 
 def _output_type(output_type: Any) -> Any:
-    """The type of the agent's output, as far as a type says it; `Any` for output functions and markers."""
+    """The type of the agent's output, as far as a type says it; `Any` for output functions and
+    markers."""
     own = [one for one in _outputs(output_type) if one is not DeferredToolRequests]
     if own == [str]:
         return str
@@ -221,7 +245,8 @@ def _output_type(output_type: Any) -> Any:
 
 
 def _native(agent: AbstractAgent[Any, Any]) -> tuple[str, ...]:
-    """Tools that the provider runs by itself. Searching for a tool of the agent's own does nothing in the world."""
+    """Tools that the provider runs by itself. Searching for a tool of the agent's own does nothing
+    in the world."""
     native = agent.root_capability.get_native_tools()
     found: list[str] = []
     for one in native:
@@ -231,20 +256,22 @@ def _native(agent: AbstractAgent[Any, Any]) -> tuple[str, ...]:
     return tuple(found)
 
 
-class TheirTools:
-    """The tools of an agent, run as the framework would run them: with its validation, its hooks and its dependencies."""
+class PydanticAITools:
+    """The tools of an agent, run as the framework would run them: with its validation, its hooks
+    and its dependencies."""
 
     def __init__(self, agent: AbstractAgent[Any, Any], deps: Any) -> None:
         self._agent, self._deps = agent, deps
         self._toolset: AbstractToolset[Any] = CombinedToolset(agent.toolsets)
-        self._terms = Terms({}, {}, {})
+        self._terms = GuestToolTerms({}, {}, {})
 
-    def ours(self, terms: Terms) -> "list[GuestTool | TheirTools]":
-        """Each as a tool of ours, if they are known now; else this, which finds them when they are needed."""
+    def ours(self, terms: GuestToolTerms) -> "list[GuestTool | PydanticAITools]":
+        """Each as a tool of ours, if they are known now; else this, which finds them when they are
+        needed."""
         self._terms = terms
         if not all(map(_is_known, self._agent.toolsets)) or _prepares(self._agent):
             return [self]
-        found: list[GuestTool | TheirTools] = []
+        found: list[GuestTool | PydanticAITools] = []
         for toolset in self._agent.toolsets:
             tools = without_waiting(toolset.get_tools(self._context()))
             found += self._all(tools)
@@ -259,48 +286,69 @@ class TheirTools:
         """See `Toolset.tools`."""
         run = self._context()
         async with self._toolset:
-            found = (await ToolManager(self._toolset, self._agent.root_capability).for_run_step(run)).tools or {}
+            found = (
+                await ToolManager(self._toolset, self._agent.root_capability).for_run_step(run)
+            ).tools or {}
         return self._all(found)
 
     def _all(self, tools: Mapping[str, ToolsetTool[Any]]) -> list[GuestTool]:
         return [self._tool(tool.tool_def, self._terms) for tool in tools.values()]
 
-    def _tool(self, definition: ToolDefinition, terms: Terms) -> GuestTool:
+    def _tool(self, definition: ToolDefinition, terms: GuestToolTerms) -> GuestTool:
         name = definition.name
 
         async def body(context: ToolContext, args: dict[str, Any]) -> Any:
             return await self._call(definition, args, context)
 
-        marked = "ask" if definition.kind == "unapproved" else None
+        if definition.kind == "unapproved":
+            marked = "ask"
+        else:
+            marked = None
         schema = dict(definition.parameters_json_schema)
         return terms.tool(name, definition.description or "", schema, body, marked)
 
-    async def _call(self, definition: ToolDefinition, args: dict[str, Any], context: ToolContext) -> Any:
+    async def _call(
+        self, definition: ToolDefinition, args: dict[str, Any], context: ToolContext
+    ) -> Any:
         if definition.kind == "external":
             context.pause_for("external", {"tool": definition.name, "arguments": args})
         try:
             return await self._run(definition.name, args, context, context.approved)
         except ApprovalRequired:  # the tool itself wants to be asked about these arguments
-            question = {"question": f"May {definition.name} run?", "tool": definition.name, "arguments": args}
-            answer = context.pause_for("approval", question, resume_to="self", answer_schema=YES_OR_NO)
-        except CallDeferred:  # the tool has handed it to somebody else, who will say what came of it
+            question = {
+                "question": f"May {definition.name} run?",
+                "tool": definition.name,
+                "arguments": args,
+            }
+            answer = context.pause_for(
+                "approval", question, resume_to="self", answer_schema=YES_OR_NO
+            )
+        except (
+            CallDeferred
+        ):  # the tool has handed it to somebody else, who will say what came of it
             context.pause_for("external", {"tool": definition.name, "arguments": args})
         if answer is not True:
             raise ToolFailed("not allowed: a person refused it")
         return await self._run(definition.name, args, context, True)
 
-    async def _run(self, name: str, args: dict[str, Any], context: ToolContext, approved: bool) -> Any:
+    async def _run(
+        self, name: str, args: dict[str, Any], context: ToolContext, approved: bool
+    ) -> Any:
         run = self._context(context, name, approved)
         async with self._toolset:
             tools = await ToolManager(self._toolset, self._agent.root_capability).for_run_step(run)
             call = theirs.ToolCallPart(name, args, tool_call_id=context.idempotency_key)
             try:
-                value = await tools.handle_call(call, approved=approved, wrap_validation_errors=False)
+                value = await tools.handle_call(
+                    call, approved=approved, wrap_validation_errors=False
+                )
             except (ModelRetry, TheirToolFailed, ValidationError) as e:
                 raise ToolFailed(str(e)) from e
         return _recordable(value)
 
-    def _context(self, context: ToolContext | None = None, name: str = "", approved: bool = False) -> RunContext[Any]:
+    def _context(
+        self, context: ToolContext | None = None, name: str = "", approved: bool = False
+    ) -> RunContext[Any]:
         return RunContext(
             deps=self._deps,
             model=_model(self._agent),
@@ -316,7 +364,9 @@ class TheirTools:
 
 def _is_known(toolset: AbstractToolset[Any]) -> bool:
     """Whether the tools of a toolset are the same whenever one looks."""
-    if isinstance(toolset, PrefixedToolset | RenamedToolset | ApprovalRequiredToolset | SetMetadataToolset):
+    if isinstance(
+        toolset, PrefixedToolset | RenamedToolset | ApprovalRequiredToolset | SetMetadataToolset
+    ):
         return _is_known(toolset.wrapped)
     if isinstance(toolset, FunctionToolset):
         return all(tool.prepare is None for tool in toolset.tools.values())
@@ -333,7 +383,8 @@ def _prepares(agent: AbstractAgent[Any, Any]) -> bool:
 
 
 def _model(agent: AbstractAgent[Any, Any]) -> TheirModel:
-    """The model of the agent, for a tool that looks at it; it may have none that can be made here."""
+    """The model of the agent, for a tool that looks at it; it may have none that can be made
+    here."""
     model = agent.model
     if isinstance(model, str):
         try:

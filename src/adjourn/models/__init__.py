@@ -1,4 +1,5 @@
-"""Models: messages in, deltas and one reply out. What somebody needs who writes a `Model` of their own."""
+"""Models: messages in, deltas and one reply out. What somebody needs who writes a `Model` of their
+own."""
 
 from adjourn.core.messages import (
     Assistant,
@@ -23,8 +24,24 @@ from adjourn.core.messages import (
 from adjourn.models.model import Model
 
 __all__ = [
-    "AssistantMessage", "Delta", "Message", "Model", "ModelRequest", "Opaque", "Reply", "Text", "TextDelta", "Thinking", "ThinkingDelta",
-    "ToolCall", "ToolResult", "ToolSpec", "Usage", "UserMessage",
+    "AssistantMessage",
+    "Delta",
+    "Message",
+    "Model",
+    "ModelRequest",
+    "Opaque",
+    "Reply",
+    "Text",
+    "TextDelta",
+    "Thinking",
+    "ThinkingDelta",
+    "ToolCall",
+    "ToolResult",
+    "ToolSpec",
+    "Usage",
+    "UserMessage",
     # their names in programs that were written before
-    "Assistant", "Result", "User",
-]  # fmt: skip
+    "Assistant",
+    "Result",
+    "User",
+]

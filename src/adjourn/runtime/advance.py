@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 class Rested(msgspec.Struct, frozen=True, kw_only=True):
     """The run is not this process's any more, and nothing of it is in flight here.
 
-    `more`: its time was over before it came to rest, or it has become long and continues as new; it was handed back and is
+    `more`: its time was over before it came to rest, or it has become long and continues as new; it
+        was handed back and is
     due at once.
 
     Attributes:
-        status: `"ready"`, `"waiting"`, `"paused"`, `"stuck"`, `"completed"`, `"cancelled"` and so on, as the run's row says it.
+        status: `"ready"`, `"waiting"`, `"paused"`, `"stuck"`, `"completed"`, `"cancelled"` and so
+            on, as the run's row says it.
         seq: the last record that is known here.
-        wake_at: when it goes on by itself at the latest, in seconds since 1970 by the store's clock; 0: only if somebody acts.
+        wake_at: when it goes on by itself at the latest, in seconds since 1970 by the store's
+            clock; 0: only if somebody acts.
         blocked: the halts that it waits for.
         more: call `advance` again.
     """
@@ -91,19 +94,22 @@ class AdvanceVerb:
         replaces: str = "",
         beat: Beat | None = None,
     ) -> Rested | Busy | Unfit:
-        """Take one run and drive it until it rests, or until `at_most` seconds are over: then nothing new is started, what is in
-        flight ends, and the run is handed back. Raises `UnknownRun`; `StoreError` if the store fails.
+        """Take one run and drive it until it rests, or until `at_most` seconds are over: then
+        nothing new is started, what is in flight ends, and the run is handed back. Raises
+        `UnknownRun`; `StoreError` if the store fails.
 
-        It is what the worker of a runtime does with each run that is due. Other schedulers call it in a `Runtime(work=False)`,
-        from as many processes as they like: of those who do it at the same time one has the run, the others get `Busy`. If it is
-        cancelled, bodies in flight are cut off and the run is handed back.
+        It is what the worker of a runtime does with each run that is due. Other schedulers call it
+        in a `Runtime(work=False)`, from as many processes as they like: of those who do it at the
+        same time one has the run, the others get `Busy`. If it is cancelled, bodies in flight are
+        cut off and the run is handed back.
 
         Args:
             run: a run, or its id.
             at_most: seconds, or a `timedelta`. A tool that takes longer is waited for.
-            replaces: the id of a worker that is known to be gone, for example the one that had this run before.
-            beat: called now and then while it is at work, at least three times within a lease. If it raises, the run is handed back
-                and the error is raised here.
+            replaces: the id of a worker that is known to be gone, for example the one that had this
+                run before.
+            beat: called now and then while it is at work, at least three times within a lease. If
+                it raises, the run is handed back and the error is raised here.
         """
         budget = Budget(optional_seconds(at_most, "at_most") or None, beat)
         self._begin_work()

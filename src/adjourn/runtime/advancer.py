@@ -23,14 +23,22 @@ from adjourn.driver.feed import Feed
 from adjourn.driver.identity import Life, here, life_of
 from adjourn.driver.loop import Drive
 from adjourn.driver.program import Program
-from adjourn.errors import AdjournError, BrokenHistory, LeaseBusy, LeaseLost, NotFound, ProgramChanged, StoreError
+from adjourn.errors import (
+    AdjournError,
+    BrokenHistory,
+    LeaseBusy,
+    LeaseLost,
+    NotFound,
+    ProgramChanged,
+    StoreError,
+)
 from adjourn.runtime.advance import Advanced, Budget, Busy, Rested, Unfit
 from adjourn.runtime.heartbeat import BEATS, Heartbeat
 from adjourn.runtime.kept_errors import KeptErrors
 from adjourn.runtime.program_choice import MISFITS, Fitness
 from adjourn.runtime.session_queue import ahead
 from adjourn.runtime.slots import Slots
-from adjourn.runtime.state_cache import BYTES, Folded, HotStates
+from adjourn.runtime.state_cache import BYTES, Folded, StateCache
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.protocol import Lease, Store
 
@@ -45,10 +53,11 @@ CANCELLED = "whoever advanced it gave up"
 
 
 class Advancer:
-    """What a worker has in common for all its runs: its name, its heartbeat, its programs, and states that are kept.
+    """What a worker has in common for all its runs: its name, its heartbeat, its programs, and
+    states that are kept.
 
-    Where the store is not `shared`, because no other worker can see it, nothing is kept for others: there is no heartbeat, no
-    snapshot and no chapter.
+    Where the store is not `shared`, because no other worker can see it, nothing is kept for others:
+    there is no heartbeat, no snapshot and no chapter.
     """
 
     def __init__(
@@ -73,7 +82,7 @@ class Advancer:
         self.errors: KeptErrors[BaseException] = KeptErrors()
         self.running: dict[str, Drive] = {}
         self.held: set[str] = set()  # runs that were taken with others, and are not driven yet
-        self.hot, self.earlier = HotStates(hot_bytes), EarlierTurns(store)
+        self.hot, self.earlier = StateCache(hot_bytes), EarlierTurns(store)
         self.ended: dict[str, State] = {}
         """What runs came to that have just ended here, until whoever waits for them was told."""
         self.heartbeat = Heartbeat(store, id, ttl, self._beat_late if shared else lambda: None)
@@ -82,36 +91,62 @@ class Advancer:
         self._handing: set[asyncio.Task[None]] = set()
         self._writing: set[asyncio.Task[None]] = set()
         self._time = StoreTime(clock)
-        self._store, self._feed, self._clock, self._fitness, self._slots = store, feed, clock, fitness, slots
-        self._resources, self._ttl, self._grace, self._max_deaths = resources, ttl, grace, max_deaths
+        self._store, self._feed, self._clock, self._fitness, self._slots = (
+            store,
+            feed,
+            clock,
+            fitness,
+            slots,
+        )
+        self._resources, self._ttl, self._grace, self._max_deaths = (
+            resources,
+            ttl,
+            grace,
+            max_deaths,
+        )
         self.trust = trust
-        self._ring: int = trust.deciders.version if trust else 0
+        if trust:
+            self._ring: int = trust.deciders.version
+        else:
+            self._ring = 0
         self._complaint = ""
         self._closing = False
 
     def _beat_late(self) -> None:
-        """Nobody heard of this worker for longer than its lease: each run looks whether it is still its own."""
+        """Nobody heard of this worker for longer than its lease: each run looks whether it is still
+        its own."""
         for drive in self.running.values():
             drive.hear()
 
     async def claim(self, limit: int, but: Callable[[], Collection[str]]) -> list[Lease]:
-        """Take up to so many runs that are due, but not these (asked for at the last moment: whatever is written later is seen by
-        nobody before), nor what does not fit. Whoever is known to be gone is replaced.
+        """Take up to so many runs that are due, but not these (asked for at the last moment:
+        whatever is written later is seen by nobody before), nor what does not fit. Whoever is known
+        to be gone is replaced.
 
-        Raises `StoreError`. What this worker has, and does not know of, was left by a store that did not answer: it is taken again.
+        Raises `StoreError`. What this worker has, and does not know of, was left by a store that
+        did not answer: it is taken again.
         """
         if not self._is_trusting():
             return []
         now, known = self._store.now(), await self._store.workers()
-        gone = [self.id, *(worker for worker, until in known.items() if self._is_gone(worker, until, now))]
+        gone = [
+            self.id,
+            *(worker for worker, until in known.items() if self._is_gone(worker, until, now)),
+        ]
         await self._look(limit, {*but(), *await self._fitness.refused()}, gone)
         refused = await self._fitness.refused()
         mark = self.heartbeat.fence.mark()
         try:
             leases = await self._store.claim(
-                list(self._fitness.programs), self.id, self._ttl, limit,
-                after=self.hot, but={*but(), *refused}, replaces=gone, spares=here(),
-            )  # fmt: skip
+                list(self._fitness.programs),
+                self.id,
+                self._ttl,
+                limit,
+                after=self.hot,
+                but={*but(), *refused},
+                replaces=gone,
+                spares=here(),
+            )
         except StoreError:
             self.hot.clear()  # what is known may be another history than the store's
             raise
@@ -122,9 +157,11 @@ class Advancer:
         return leases
 
     async def _look(self, limit: int, but: Collection[str], gone: Collection[str]) -> None:
-        """Fold what is due and not known here before it is taken: a run that does not fit stays exactly as it is.
+        """Fold what is due and not known here before it is taken: a run that does not fit stays
+        exactly as it is.
 
-        What others claim meanwhile costs a fold. What becomes due after this look is looked at when it was taken.
+        What others claim meanwhile costs a fold. What becomes due after this look is looked at when
+        it was taken.
         """
         for row in await self._store.due(list(self._fitness.programs), limit + len(but)):
             if row.id in but or row.id in self.hot or (row.worker and row.worker not in gone):
@@ -142,7 +179,10 @@ class Advancer:
         if run not in self.refusals:
             log.warning("run %s is not advanced here: %s", run, error)
         self.refusals.keep(run, error)
-        return Unfit(why=str(error), changes=tuple(error.changes) if isinstance(error, ProgramChanged) else ())
+        return Unfit(
+            why=str(error),
+            changes=tuple(error.changes) if isinstance(error, ProgramChanged) else (),
+        )
 
     def _is_gone(self, worker: str, until: float, now: float) -> bool:
         life = self.life_of(worker)
@@ -164,9 +204,16 @@ class Advancer:
         self._complaint = str(error)
 
     async def advance(
-        self, run: str, budget: Budget, *, replaces: str = "", stops: bool = False, lease: Lease | None = None
+        self,
+        run: str,
+        budget: Budget,
+        *,
+        replaces: str = "",
+        stops: bool = False,
+        lease: Lease | None = None,
     ) -> Advanced:
-        """See `Runtime.advance`. `stops`: there is something to be stopped in it, which waits for nobody. `lease`: it was taken.
+        """See `Runtime.advance`. `stops`: there is something to be stopped in it, which waits for
+        nobody. `lease`: it was taken.
 
         Raises what the store or the driver raises; the run is safe then, and can be taken again.
         """
@@ -191,13 +238,16 @@ class Advancer:
             self.held.discard(run)
 
     async def _go_on(self, lease: Lease, budget: Budget, stops: bool) -> Advanced:
-        """Drive a run that was taken with others until it rests; if it does not fit, it is given back."""
+        """Drive a run that was taken with others until it rests; if it does not fit, it is given
+        back."""
         run, folded = lease.run, self._kept(lease.run)
         if not lease.records or folded.state.seq + 1 != lease.records[0][0]:
             folded = await self._begin(run, State(self.trust), lease)
         program = await self._fitness.program_for(folded.state, lease)
         if program is None:
-            return Unfit(why=f"there is no {folded.state.started.kind} {folded.state.started.program!r} here")
+            return Unfit(
+                why=f"there is no {folded.state.started.kind} {folded.state.started.program!r} here"
+            )
         if is_suspect(folded.state) and not stops:
             await self._slots.alone(run)
         return await self._drive(lease, folded, program, budget)
@@ -217,7 +267,9 @@ class Advancer:
         if program is None:
             return Unfit(why=f"there is no {state.started.kind} {state.started.program!r} here")
         if before := await ahead(self._store, state):
-            await self._store.misfits(Misfit(run, state.seq, f"run {before} of its session comes first", queued=True))
+            await self._store.misfits(
+                Misfit(run, state.seq, f"run {before} of its session comes first", queued=True)
+            )
             return Rested(status=_status(state), seq=state.seq, wake_at=self._store.now() + AGAIN)
         if is_suspect(state) and not stops:
             await self._slots.alone(run)
@@ -230,11 +282,15 @@ class Advancer:
         if lease is None:
             self._keep(run, folded)
             row = await self._store.get(run)
-            return Rested(status=row.status.value, seq=row.seq, wake_at=row.wake_at, blocked=row.blocked)
+            return Rested(
+                status=row.status.value, seq=row.seq, wake_at=row.wake_at, blocked=row.blocked
+            )
         self.heartbeat.fence.keep(mark)
         return await self._drive(lease, folded, program, budget)
 
-    async def _drive(self, lease: Lease, folded: Folded, program: Program, budget: Budget) -> Rested:
+    async def _drive(
+        self, lease: Lease, folded: Folded, program: Program, budget: Budget
+    ) -> Rested:
         """Drive a run that was taken; if whoever advances it gives up, it is handed back."""
         try:
             return await self._hold(lease, folded, program, budget)
@@ -245,9 +301,13 @@ class Advancer:
             raise
 
     async def _begin(self, run: str, state: State, lease: Lease | None = None) -> Folded:
-        """Fold a whole journal into a state, with what was said in the turns before it: once it is known how many were erased."""
+        """Fold a whole journal into a state, with what was said in the turns before it: once it is
+        known how many were erased."""
         erasures = self.earlier.erasures
-        earlier = self.earlier if erasures >= 0 else None
+        if erasures >= 0:
+            earlier = self.earlier
+        else:
+            earlier = None
         try:
             restored, size = await folded_and_sized(self._store, run, self.trust, earlier)
         except BrokenHistory as e:
@@ -263,7 +323,9 @@ class Advancer:
             self.earlier.heard(lease.erasures)
         try:
             if state.started.before is not None and folded.erasures != lease.erasures:
-                raise FoldAgain  # a turn before it may have been erased: from now on, while this one goes on, none is
+                # a turn before it may have been erased: from now on, while this one goes on, none
+                # is
+                raise FoldAgain
             state.fold_all(lease.records)
         except FoldAgain:
             folded = await self._begin(run, State(self.trust), lease)
@@ -300,10 +362,15 @@ class Advancer:
         return _rested(drive)
 
     def _keep_error(self, run: str, drive: Drive) -> None:
-        """Of the errors of a run, keep one that it failed with, as long as the run waits because of it."""
+        """Of the errors of a run, keep one that it failed with, as long as the run waits because of
+        it."""
         if not drive.errors and run not in self.errors:
             return
-        failed = [opened.record.step for opened in drive.state.open.values() if isinstance(opened.record, Asked)]
+        failed = [
+            opened.record.step
+            for opened in drive.state.open.values()
+            if isinstance(opened.record, Asked)
+        ]
         found = [error for step, error in drive.errors.items() if step in failed]
         if found:
             self.errors.keep(run, found[0])
@@ -329,7 +396,8 @@ class Advancer:
                 self.heartbeat.need(bool(self.running or self.held))
 
     async def _write_down(self, state: State) -> None:
-        """A snapshot for the next cold start, if it is time for one. It is written beside everything else."""
+        """A snapshot for the next cold start, if it is time for one. It is written beside
+        everything else."""
         try:
             if found := await captured(self._store, state):
                 self._writing = {task for task in self._writing if not task.done()}
@@ -338,8 +406,8 @@ class Advancer:
             log.info("run %s: no snapshot is written now: %s", state.run, e)
 
     async def _begin_chapter(self, drive: Drive) -> None:
-        """A run that has become long, and that nobody drives now, continues as new. If somebody took it in between, it does so
-        later."""
+        """A run that has become long, and that nobody drives now, continues as new. If somebody
+        took it in between, it does so later."""
         state = drive.state
         free = drive.handed_back or state.parked is not None
         if free and chapter.is_due(state, drive.size):
@@ -359,7 +427,8 @@ class Advancer:
         return task
 
     async def _release(self, lease: Lease) -> None:
-        """Give a lease back that nobody uses any more. While a body is still at work here, nobody else gets the run.
+        """Give a lease back that nobody uses any more. While a body is still at work here, nobody
+        else gets the run.
 
         A worker that closes says so by its last beat, for all its runs.
         """
@@ -373,9 +442,12 @@ class Advancer:
             log.warning("run %s could not be handed back: %s", lease.run, e)
 
     async def _untake(self, run: str) -> None:
-        """A lease that was asked for may have been given, and nobody has seen it: take it again, and give it back."""
+        """A lease that was asked for may have been given, and nobody has seen it: take it again,
+        and give it back."""
         try:
-            lease = await self._store.acquire(run, self.id, self._ttl, replaces=self.id, spares=here())
+            lease = await self._store.acquire(
+                run, self.id, self._ttl, replaces=self.id, spares=here()
+            )
         except AdjournError as e:
             log.debug("%s", e)
             return
@@ -383,7 +455,8 @@ class Advancer:
             await self._release(lease)
 
     def _kept(self, run: str) -> Folded:
-        """The state that was put away, or an empty one. What was believed under other deciders is not kept."""
+        """The state that was put away, or an empty one. What was believed under other deciders is
+        not kept."""
         if self.trust is not None:
             self.trust.deciders.check()
             if self.trust.deciders.version != self._ring:
@@ -400,24 +473,32 @@ class Advancer:
             self.hot.keep(run, folded)
 
     async def _take(self, run: str, state: State, replaces: str) -> Lease | None:
-        """The run's lease. An owner that died on this machine is replaced at once, not by the next sweep; one that lives
-        on it is left alone, however much time has passed."""
+        """The run's lease. An owner that died on this machine is replaced at once, not by the next
+        sweep; one that lives on it is left alone, however much time has passed."""
         known: Any = {"after": state.seq, "head": state.head}
         try:
-            return await self._store.acquire(run, self.id, self._ttl, **known, replaces=replaces, spares=here())
+            return await self._store.acquire(
+                run, self.id, self._ttl, **known, replaces=replaces, spares=here()
+            )
         except LeaseBusy:
             owner = (await self._store.get(run)).worker
             life = self.life_of(owner)
             if owner == replaces or life is Life.ALIVE:
                 raise
-            gone = owner if life is Life.DEAD else ""
+            if life is Life.DEAD:
+                gone = owner
+            else:
+                gone = ""
             return await self._store.acquire(run, self.id, self._ttl, **known, replaces=gone)
 
     def life_of(self, owner: str) -> Life:
-        """What is named by this worker and not driven here was left by a store that did not answer: nobody has it."""
+        """What is named by this worker and not driven here was left by a store that did not answer:
+        nobody has it."""
         if owner == self.id:
             return Life.DEAD
-        return life_of(owner) if owner else Life.UNKNOWN
+        if owner:
+            return life_of(owner)
+        return Life.UNKNOWN
 
     def forget(self, run: str) -> None:
         """The run was erased: nothing of it is kept here."""
@@ -435,7 +516,8 @@ class Advancer:
             drive.stop()
 
     async def close(self) -> None:
-        """Nobody works under this name any more. Snapshots that are being written are waited for, for a moment."""
+        """Nobody works under this name any more. Snapshots that are being written are waited for,
+        for a moment."""
         if self._writing:
             await asyncio.wait(self._writing, timeout=WRITING)
         for task in self._handing:
@@ -450,7 +532,10 @@ class _Timers:
         self._drive, self._beat, self._every = drive, budget.beat, every
         self.error: Exception | None = None
         self._loop = asyncio.get_running_loop()
-        self._end = self._loop.call_later(budget.at_most, self._over) if budget.at_most is not None else None
+        if budget.at_most is not None:
+            self._end = self._loop.call_later(budget.at_most, self._over)
+        else:
+            self._end = None
         self._next: asyncio.TimerHandle | None = None
 
     def __enter__(self) -> "_Timers":
@@ -480,7 +565,10 @@ class _Timers:
 def _rested(drive: Drive) -> Rested:
     """How the drive left its run."""
     state = drive.state
-    parked = None if drive.handed_back else state.parked
+    if drive.handed_back:
+        parked = None
+    else:
+        parked = state.parked
     return Rested(
         status=_status(state),
         seq=state.seq,

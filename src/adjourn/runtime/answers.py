@@ -32,7 +32,8 @@ MISSING: Final = Missing()
 async def answered(interrupt: Interrupt, answer: Any, *, by: str = "", digest: str = "") -> Decided:
     """`answer` as a checked command; raises `InvalidAnswer` (or `NotJSON`), with nothing recorded.
 
-    An edit is completed with the defaults of the recorded schema, so that what its author agrees to is what runs.
+    An edit is completed with the defaults of the recorded schema, so that what its author agrees to
+    is what runs.
     """
     if not isinstance(answer, Decision):
         answer = plain(answer, "answer")
@@ -46,7 +47,9 @@ async def answered(interrupt: Interrupt, answer: Any, *, by: str = "", digest: s
     ):
         await check_value(interrupt.answer_schema, chosen(command).get("result"), "result")
     elif command.edit is not None:
-        command = msgspec.structs.replace(command, edit=_completed(interrupt.answer_schema, command.edit))
+        command = msgspec.structs.replace(
+            command, edit=_completed(interrupt.answer_schema, command.edit)
+        )
         await check_value(interrupt.answer_schema, command.edit, "edit")
     return command
 
@@ -58,19 +61,31 @@ def _completed(schema: Any, edit: dict[str, Any]) -> dict[str, Any]:
         raise InvalidAnswer(f"edit: {e}", consequence="nothing was recorded") from None
 
 
-async def check_event(state: State, event: str, value: Any, by: str = "", *, named: bool = True) -> None:
-    """Raise unless this event may be sent: where it would answer a question it is a person's answer, and must fit.
+async def check_event(
+    state: State, event: str, value: Any, by: str = "", *, named: bool = True
+) -> None:
+    """Raise unless this event may be sent: where it would answer a question it is a person's
+    answer, and must fit.
 
     `named`: whether answers here are always somebody's, as in a store that people share.
     """
-    asked = [opened.record for opened in state.open.values() if isinstance(opened.record, Suspended)]
+    asked = [
+        opened.record for opened in state.open.values() if isinstance(opened.record, Suspended)
+    ]
     for question in asked:
-        if question.kind != "question" or not question.event or local_event(question.event) != event:
+        if (
+            question.kind != "question"
+            or not question.event
+            or local_event(question.event) != event
+        ):
             continue
         check_outside("answer a question")
         if named and not by:
             raise Invalid(
-                f"the event {event!r} answers {public_id(state.run, question.i)!r}, so it needs by=: who answers",
+                (
+                    f"the event {event!r} answers {public_id(state.run, question.i)!r}, so it "
+                    f"needs by=: who answers"
+                ),
                 advice="wait with ctx.wait_for(event) for an event that is not a person's answer",
             )
         if question.schema is not None:
@@ -78,9 +93,15 @@ async def check_event(state: State, event: str, value: Any, by: str = "", *, nam
 
 
 async def answers_for(
-    state: State, answer: Any, answers: Mapping[str, Any] | None, approved: bool | None, by: str, now: float
+    state: State,
+    answer: Any,
+    answers: Mapping[str, Any] | None,
+    approved: bool | None,
+    by: str,
+    now: float,
 ) -> list[Decided]:
-    """The commands for a run that is resumed with these; all are checked before any is delivered."""
+    """The commands for a run that is resumed with these; all are checked before any is
+    delivered."""
     if approved is not None and not isinstance(approved, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidAnswer(f"approved= must be True or False, got {approved!r:.80}")
     given = [x for x in (answer is not MISSING, answers is not None, approved is not None) if x]
@@ -100,9 +121,14 @@ async def answers_for(
 
 
 def is_answer_needed(state: State, now: float) -> bool:
-    """Whether nothing happens without a person: it waits for more than time, and no deadline has passed."""
+    """Whether nothing happens without a person: it waits for more than time, and no deadline has
+    passed."""
     due = state.parked is not None and 0 < state.parked.wake_at <= now
-    return state.status == Status.WAITING and any(i.kind != "timer" for i in state.interrupts) and not due
+    return (
+        state.status == Status.WAITING
+        and any(i.kind != "timer" for i in state.interrupts)
+        and not due
+    )
 
 
 async def _answer(interrupt: Interrupt, answer: Any, by: str, now: float) -> Decided:

@@ -15,14 +15,16 @@ NAMED = 100
 
 
 def file_of(folder: str | os.PathLike[str], run: str) -> Path:
-    """The file of a run. Ids may have any letters, and a disk may not tell large from small: a digest is in the name, too."""
+    """The file of a run. Ids may have any letters, and a disk may not tell large from small: a
+    digest is in the name, too."""
     digest = hashlib.sha256(run.encode()).hexdigest()[:12]
     return Path(os.path.abspath(folder)) / f"{quote(run, safe='')[:NAMED]}.{digest}.json"
 
 
 def put(folder: str | os.PathLike[str], saved: Checkpoint, secret: str | None) -> tuple[Path, str]:
-    """Write a run's checkpoint; its file and the SHA-256 of that. When this returns, it is on the disk, for its owner alone, and was
-    read back. Raises `StoreError`. A file that is there already is replaced: an id is never used twice."""
+    """Write a run's checkpoint; its file and the SHA-256 of that. When this returns, it is on the
+    disk, for its owner alone, and was read back. Raises `StoreError`. A file that is there already
+    is replaced: an id is never used twice."""
     path, data = file_of(folder, saved.run_id), saved.to_json().encode()
     temporary = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
@@ -37,14 +39,17 @@ def put(folder: str | os.PathLike[str], saved: Checkpoint, secret: str | None) -
     except (OSError, CheckpointInvalid) as e:
         with suppress(OSError):
             temporary.unlink()
-        raise StoreError(f"{path}: the archive cannot be written: {e}. Its run was not pruned") from e
+        raise StoreError(
+            f"{path}: the archive cannot be written: {e}. Its run was not pruned"
+        ) from e
     if again.records != saved.records:
         raise StoreError(f"{path}: the archive is not what was written. Its run was not pruned")
     return path, hashlib.sha256(data).hexdigest()
 
 
 def _sync(folder: Path) -> None:
-    """The names in a folder are on the disk, too; where folders cannot be opened, they are when the system says so."""
+    """The names in a folder are on the disk, too; where folders cannot be opened, they are when the
+    system says so."""
     if os.name != "posix":
         return
     opened = os.open(folder, os.O_RDONLY)

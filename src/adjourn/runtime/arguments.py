@@ -33,12 +33,17 @@ def checked_labels(labels: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def checked_groups(groups: Any) -> tuple[str, ...]:
-    """Somebody's groups; raises `Invalid` for what is no list of names. One text would be read letter by letter."""
+    """Somebody's groups; raises `Invalid` for what is no list of names. One text would be read
+    letter by letter."""
     if isinstance(groups, str) or not isinstance(groups, Iterable):
-        raise Invalid(f"groups= must be names in a list, for example ['finance'], got {groups!r:.80}")
+        raise Invalid(
+            f"groups= must be names in a list, for example ['finance'], got {groups!r:.80}"
+        )
     found: list[Any] = list(cast("Iterable[Any]", groups))
     if not all(isinstance(group, str) and group for group in found):
-        raise Invalid(f"groups= must be names in a list, for example ['finance'], got {found!r:.80}")
+        raise Invalid(
+            f"groups= must be names in a list, for example ['finance'], got {found!r:.80}"
+        )
     return tuple(found)
 
 
@@ -61,7 +66,9 @@ def head_of(salt: bytes, records: Iterable[AnyRecord]) -> bytes:
 
 def has_words(command: Command) -> bool:
     """Whether a run goes by what somebody says with this."""
-    return isinstance(command, Said | Emitted) or (isinstance(command, Resumed) and bool(command.instruction))
+    return isinstance(command, Said | Emitted) or (
+        isinstance(command, Resumed) and bool(command.instruction)
+    )
 
 
 def checked_queue(queue: Any, session: str) -> dict[str, Any]:
@@ -76,5 +83,7 @@ def checked_queue(queue: Any, session: str) -> dict[str, Any]:
     if queue != "session":
         raise Invalid(f"queue= must be 'session' or None, got {queue!r:.80}")
     if not session:
-        raise Invalid("queue='session' needs session=: the session whose runs go one after the other")
+        raise Invalid(
+            "queue='session' needs session=: the session whose runs go one after the other"
+        )
     return {"queue": queue}

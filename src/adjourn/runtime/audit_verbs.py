@@ -1,4 +1,5 @@
-"""The verbs of a runtime that are about the audit: read it, seal it, anchor it, check it, carry it elsewhere."""
+"""The verbs of a runtime that are about the audit: read it, seal it, anchor it, check it, carry it
+elsewhere."""
 
 import os
 from collections.abc import AsyncIterator, Sequence
@@ -6,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from adjourn.errors import Invalid, Misused
 from adjourn.runtime.sealer import Sealer
-from adjourn.stores.audit import SECURITY, AuditRow
+from adjourn.stores.audit import SECURITY, AuditLine
 from adjourn.stores.audit_key import AuditKey, KeySource, audit_keys
 from adjourn.stores.protocol import Store
 from adjourn.stores.seals import Anchor, Seal
@@ -19,7 +20,8 @@ PAGE = 100
 
 
 class AuditVerbs:
-    """What `Runtime` can do with the audit. `_audit_keys` are those it was given; the first that can sign signs."""
+    """What `Runtime` can do with the audit. `_audit_keys` are those it was given; the first that
+    can sign signs."""
 
     _store: Store | None
     _sealer: Sealer | None
@@ -31,37 +33,49 @@ class AuditVerbs:
         return self._store
 
     def keep_sealed(self) -> None:
-        """Seal every ten seconds from now on, and at the end. A runtime that advances runs does it by itself."""
+        """Seal every ten seconds from now on, and at the end. A runtime that advances runs does it
+        by itself."""
         self._audited()
         assert self._sealer is not None
         self._sealer.start()
 
-    async def audit(self, *, after: int = 0, limit: int = 100, security: bool = False) -> "list[AuditEntry]":
+    async def audit(
+        self, *, after: int = 0, limit: int = 100, security: bool = False
+    ) -> "list[AuditEntry]":
         """Every command that anybody gave, to any run, by time; also what was refused.
 
-        `after` and `limit` are for pages. With `security`, the security log instead: logins, keys, users, refusals.
+        `after` and `limit` are for pages. With `security`, the security log instead: logins, keys,
+        users, refusals.
         """
         from adjourn.views.audit_entry import AuditEntry
 
         scope = SECURITY if security else None
-        return [AuditEntry.of(line) for line in await self._audited().audit(scope, after=after, limit=limit)]
+        return [
+            AuditEntry.of(line)
+            for line in await self._audited().audit(scope, after=after, limit=limit)
+        ]
 
     async def audit_seal(self) -> Seal | None:
-        """Seal what was touched, now; None if there is nothing to seal, or if that is for whoever has the key."""
+        """Seal what was touched, now; None if there is nothing to seal, or if that is for whoever
+        has the key."""
         self._audited()
         assert self._sealer is not None
         return await self._sealer.once()
 
     async def audit_anchor(self) -> Anchor:
-        """Seal, and name the last seal: `str()` of it is a line to print, post or file where nobody here can change it.
+        """Seal, and name the last seal: `str()` of it is a line to print, post or file where nobody
+        here can change it.
 
-        What it names can be proved later: `rt.verify(since=anchor)`. Raises `Invalid` if there is nothing to seal yet.
+        What it names can be proved later: `rt.verify(since=anchor)`. Raises `Invalid` if there is
+        nothing to seal yet.
         """
         await self.audit_seal()
         store = self._audited()
         last = await store.seals(-1)
         if not last:
-            raise Invalid("nothing has been recorded in this store, so there is nothing to anchor yet")
+            raise Invalid(
+                "nothing has been recorded in this store, so there is nothing to anchor yet"
+            )
         return Anchor.of(await store.identity(), last[0])
 
     async def verify(
@@ -70,8 +84,8 @@ class AuditVerbs:
         since: "Anchor | str | os.PathLike[str] | None" = None,
         key: KeySource | Sequence[KeySource] | None = None,
     ) -> list[str]:
-        """Check all journals and the audit. Returns a sentence for each place that was changed; empty:
-        everything agrees.
+        """Check all journals and the audit. Returns a sentence for each place that was changed;
+        empty: everything agrees.
 
         Args:
             since: an anchor that was kept elsewhere: what it covers must still be there.
@@ -85,18 +99,25 @@ class AuditVerbs:
         since: "Anchor | str | os.PathLike[str] | None" = None,
         key: KeySource | Sequence[KeySource] | None = None,
     ) -> "Verification":
-        """Check everything, and say how far the check can vouch for it: up to which seal, signed by whom, and what is not sealed.
+        """Check everything, and say how far the check can vouch for it: up to which seal, signed by
+        whom, and what is not sealed.
 
-        `since`: an anchor, its text, or the path of a file with it. `key`: what signatures are checked with, if not with the
+        `since`: an anchor, its text, or the path of a file with it. `key`: what signatures are
+            checked with, if not with the
         runtime's own: a public line (`ed25519 …`), or a file.
         """
-        keys = self._audit_keys if key is None else audit_keys(key)
+        if key is None:
+            keys = self._audit_keys
+        else:
+            keys = audit_keys(key)
         return await self._audited().verify(keys, read_anchor(since))
 
     async def audit_export(self, after: int = 0) -> AsyncIterator[dict[str, Any]]:
-        """The sealed lines of the audit, each behind the lines before it, and each seal behind the lines that it covers.
+        """The sealed lines of the audit, each behind the lines before it, and each seal behind the
+        lines that it covers.
 
-        `after`: only what the seals behind that number cover, so an export can go on where the last one ended.
+        `after`: only what the seals behind that number cover, so an export can go on where the last
+            one ended.
         """
         async for item in exported(self._audited(), after):
             yield item
@@ -133,7 +154,7 @@ async def exported(store: Store, after: int = 0) -> AsyncIterator[dict[str, Any]
         done = page[-1].k
 
 
-async def _lines(store: Store, scope: str, after: int, upto: int) -> AsyncIterator[AuditRow]:
+async def _lines(store: Store, scope: str, after: int, upto: int) -> AsyncIterator[AuditLine]:
     while after < upto:
         page = await store.audit(scope, after=after, limit=min(PAGE, upto - after))
         if not page or page[0].n > upto:
@@ -143,14 +164,27 @@ async def _lines(store: Store, scope: str, after: int, upto: int) -> AsyncIterat
         after = page[-1].n
 
 
-def line_json(row: AuditRow, k: int) -> dict[str, Any]:
+def line_json(row: AuditLine, k: int) -> dict[str, Any]:
     """A line of the audit, and the seal that covers it."""
-    return {"type": "line", "k": k, "scope": row.scope, "n": row.n, "head": row.head.hex(), "entry": row.entry}
+    return {
+        "type": "line",
+        "k": k,
+        "scope": row.scope,
+        "n": row.n,
+        "head": row.head.hex(),
+        "entry": row.entry,
+    }
 
 
 def seal_json(seal: Seal) -> dict[str, Any]:
     """A seal; hashes and the signature are hex."""
     return {
-        "type": "seal", "k": seal.k, "at": seal.at, "prev": seal.prev.hex(), "hash": seal.hash.hex(), "kid": seal.kid,
-        "sig": seal.sig.hex(), "body": seal.body,
-    }  # fmt: skip
+        "type": "seal",
+        "k": seal.k,
+        "at": seal.at,
+        "prev": seal.prev.hex(),
+        "hash": seal.hash.hex(),
+        "kid": seal.kid,
+        "sig": seal.sig.hex(),
+        "body": seal.body,
+    }

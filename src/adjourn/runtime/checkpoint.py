@@ -31,16 +31,24 @@ _said: set[str] = set()
 
 
 def key_ring(secret: str | None = None) -> tuple[bytes, ...]:
-    """The keys of `secret`, or of the environment, read now: comma-separated; the first signs, all verify.
+    """The keys of `secret`, or of the environment, read now: comma-separated; the first signs, all
+    verify.
 
-    No keys only if neither is set: a secret that is empty, or a key that is short, is `InvalidDefinition`.
+    No keys only if neither is set: a secret that is empty, or a key that is short, is
+    `InvalidDefinition`.
     """
-    text = os.environ.get(SECRET) if secret is None else secret
+    if secret is None:
+        text = os.environ.get(SECRET)
+    else:
+        text = secret
     if text is None:
         return ()
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidDefinition(f"secret= must be a string, got {type(text).__name__}: {_MAKE}")
-    name = SECRET if secret is None else "secret="
+    if secret is None:
+        name = SECRET
+    else:
+        name = "secret="
     keys = tuple(key.strip().encode() for key in text.split(",") if key.strip())
     if not keys:
         raise InvalidDefinition(
@@ -50,13 +58,15 @@ def key_ring(secret: str | None = None) -> tuple[bytes, ...]:
         )
     if short := [len(key) for key in keys if len(key) < KEY_BYTES]:
         raise InvalidDefinition(
-            f"{name} has a key of {short[0]} bytes, and a key must have at least {KEY_BYTES}", advice=_MAKE
+            f"{name} has a key of {short[0]} bytes, and a key must have at least {KEY_BYTES}",
+            advice=_MAKE,
         )
     return keys
 
 
 class Checkpoint:
-    """A run as data: it waits for weeks at no cost and continues in another process. `to_json()` has all of it.
+    """A run as data: it waits for weeks at no cost and continues in another process. `to_json()`
+    has all of it.
 
     Args:
         records: the journal.
@@ -65,7 +75,11 @@ class Checkpoint:
     """
 
     def __init__(
-        self, records: Sequence[AnyRecord], *, secret: str | None = None, before: Transcript | None = None
+        self,
+        records: Sequence[AnyRecord],
+        *,
+        secret: str | None = None,
+        before: Transcript | None = None,
     ) -> None:
         self.records, self.before = tuple(records), before
         self._secret = secret
@@ -84,7 +98,10 @@ class Checkpoint:
             return data
         if not isinstance(data, str | bytes | Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise CheckpointInvalid(
-                f"a checkpoint must be its JSON string, the parsed dict or a Checkpoint, got {type(data).__name__}",
+                (
+                    f"a checkpoint must be its JSON string, the parsed dict or a Checkpoint, "
+                    f"got {type(data).__name__}"
+                ),
                 "json",
                 advice="pass its .checkpoint" if hasattr(data, "checkpoint") else "",
             )
@@ -94,10 +111,13 @@ class Checkpoint:
         try:
             status = checkpoint.status
         except Exception as e:  # whatever a forged journal makes the fold stumble over
-            raise CheckpointInvalid(f"the checkpoint's records are not a run: {e}", "records") from None
+            raise CheckpointInvalid(
+                f"the checkpoint's records are not a run: {e}", "records"
+            ) from None
         if status != envelope.status:
             raise CheckpointInvalid(
-                f"the checkpoint says {envelope.status!r:.40}, its records say {status!r}", "records"
+                f"the checkpoint says {envelope.status!r:.40}, its records say {status!r}",
+                "records",
             )
         return checkpoint
 
@@ -105,9 +125,14 @@ class Checkpoint:
         """The checkpoint as text: for Redis, S3, a table, a file. Signed if a secret is set."""
         s = self.started
         fields = {
-            "run_id": s.run, "program": s.program, "kind": s.kind, "session": s.session, "seq": self.seq,
-            "status": self.status, "fingerprint": encode(self.state.fingerprint).decode(),
-        }  # fmt: skip
+            "run_id": s.run,
+            "program": s.program,
+            "kind": s.kind,
+            "session": s.session,
+            "seq": self.seq,
+            "status": self.status,
+            "fingerprint": encode(self.state.fingerprint).decode(),
+        }
         return seal(fields, self.records, key_ring(self._secret), self._said_before())
 
     @cached_property
@@ -121,12 +146,14 @@ class Checkpoint:
             return ()
         if self.before is None:
             raise CheckpointInvalid(
-                f"run {bare(self.run_id)} continues another run, whose conversation is not available here", "records"
+                f"run {bare(self.run_id)} continues another run, whose conversation is not available here",
+                "records",
             )
         return self.before
 
     def by_itself(self) -> "Checkpoint":
-        """The same run with the turns before it in its own first record: for a place that does not have those turns."""
+        """The same run with the turns before it in its own first record: for a place that does not
+        have those turns."""
         before = self._said_before()
         if not before:
             return self
@@ -153,7 +180,9 @@ class Checkpoint:
     @property
     def status(self) -> str:
         """The run's status when the checkpoint was taken."""
-        return self.state.status.value if self.state.status else ""
+        if self.state.status:
+            return self.state.status.value
+        return ""
 
     @property
     def seq(self) -> int:
@@ -209,7 +238,10 @@ def taken_over(data: Saved, *, secret: str | None = None) -> Checkpoint:
     if not isinstance(data, Checkpoint) and not key_ring(secret) and "unsigned" not in _said:
         _said.add("unsigned")
         log.warning(
-            "the checkpoint of run %s is not signed: whoever can write where checkpoints are kept can change what a run "
-            "believes, and agree to calls in somebody's name; set %s (this is said once)", saved.run_id, SECRET,
-        )  # fmt: skip
+            "the checkpoint of run %s is not signed: whoever can write where checkpoints "
+            "are kept can change what a run "
+            "believes, and agree to calls in somebody's name; set %s (this is said once)",
+            saved.run_id,
+            SECRET,
+        )
     return saved

@@ -1,4 +1,5 @@
-"""What a runtime does with signatures: it signs what is decided here, if it has a key, and believes its deciders."""
+"""What a runtime does with signatures: it signs what is decided here, if it has a key, and believes
+its deciders."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -12,7 +13,8 @@ from adjourn.errors import Misused, NotAllowed, StaleDecision, UnknownInterrupt
 from adjourn.stores.protocol import Filter, Store
 
 UNVERIFIED = (
-    "decisions in this store are signed, and nothing here can verify them: start it with deciders (adjourn worker "
+    "decisions in this store are signed, and nothing here can verify them: start it with "
+    "deciders (adjourn worker "
     "--deciders FILE; in Python, deciders=), or without work (adjourn serve --no-work; work=False)"
 )
 
@@ -41,22 +43,25 @@ class Signatures:
                 self._required = await store.signed(True, origin=origin)
 
     def check_work(self) -> None:
-        """Raise `Misused` where runs must not be advanced, because nothing here could tell whose decisions count."""
+        """Raise `Misused` where runs must not be advanced, because nothing here could tell whose
+        decisions count."""
         if self._required and self.trust is None:
             raise Misused(UNVERIFIED)
 
     def check_key(self, run: str, commands: Sequence[Command]) -> None:
-        """Raise `NotAllowed`, before anything is made, if one of these decides and the store would not take it from here."""
+        """Raise `NotAllowed`, before anything is made, if one of these decides and the store would
+        not take it from here."""
         if any(isinstance(x, Decided) for x in commands):
             check_outside("decide")
             if self._required and self._key is None:
                 raise NotAllowed(unsigned("decides", run))
 
     async def sealed(self, run: str, command: Command) -> Command:
-        """The command, with a seal if it decides something and there is a key. Raises `NotAllowed` for what a run decides itself.
+        """The command, with a seal if it decides something and there is a key. Raises `NotAllowed`
+        for what a run decides itself.
 
-        What is signed is made of the record that asked, read once: a digest that only stands beside it proves nothing.
-        Raises `StaleDecision` if that is not what was seen.
+        What is signed is made of the record that asked, read once: a digest that only stands beside
+        it proves nothing. Raises `StaleDecision` if that is not what was seen.
         """
         if isinstance(command, Decided):
             check_outside("decide")
@@ -69,7 +74,9 @@ class Signatures:
             gated = isinstance(opening, Asked) and bool(opening.gate and opening.action)
             if gated and command.digest not in ("", of):
                 raise StaleDecision(public_id(run, command.i), command.digest, of)
-        return self._key.sealed(command, store=self._identity, run=run, of=of, now=self._store.now())
+        return self._key.sealed(
+            command, store=self._identity, run=run, of=of, now=self._store.now()
+        )
 
     async def _opening(self, store: Store, run: str, i: str) -> Asked | Suspended:
         found = await store.inbox(Filter(run=run, interrupt=i, limit=1))
@@ -77,12 +84,22 @@ class Signatures:
             [(_, record), *_] = await store.load(run, found[0].seq - 1)
             if isinstance(record, Asked | Suspended):
                 return record
-        raise UnknownInterrupt(public_id(run, i), [x.id for x in await store.inbox(Filter(run=run, limit=20))])
+        raise UnknownInterrupt(
+            public_id(run, i), [x.id for x in await store.inbox(Filter(run=run, limit=20))]
+        )
 
     def kept(self, run: str, records: Sequence[AnyRecord]) -> list[AnyRecord]:
-        """The records of a new fork, with a seal if it keeps people's answers and there is a key."""
+        """The records of a new fork, with a seal if it keeps people's answers and there is a
+        key."""
         *prefix, last = records
-        if self._key is not None and self._store is not None and isinstance(last, Forked) and last.answers == "keep":
+        if (
+            self._key is not None
+            and self._store is not None
+            and isinstance(last, Forked)
+            and last.answers == "keep"
+        ):
             of = prefix_digest(last, prefix)
-            last = self._key.sealed(last, store=self._identity, run=run, of=of, now=self._store.now())
+            last = self._key.sealed(
+                last, store=self._identity, run=run, of=of, now=self._store.now()
+            )
         return [*prefix, last]

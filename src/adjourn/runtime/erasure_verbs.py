@@ -33,23 +33,29 @@ class ErasureVerbs(PruneVerbs):
 
     _live: Any
 
-    async def erase(self, run_id: str, *, by: str, reason: str, whole: bool = False, scrub: bool = True) -> Erasure:
-        """Remove everything that was in a run that has ended; who wanted it, and why, stays. It cannot be undone.
+    async def erase(
+        self, run_id: str, *, by: str, reason: str, whole: bool = False, scrub: bool = True
+    ) -> Erasure:
+        """Remove everything that was in a run that has ended; who wanted it, and why, stays. It
+        cannot be undone.
 
         Args:
             run_id: the whole id of the run.
             by: who wants it.
-            reason: why. It stays, like `by`: in the run's last record, in its title and in the audit.
-            whole: with it, all runs of its conversation: those that it goes on with, and those that go on with it. If one of them has
-                not ended, or is on hold, none is erased.
-            scrub: also get it out of the bytes of the store's files, at once. SQLite writes the whole file anew for that, so
-                whoever erases many runs does it with the last of them.
+            reason: why. It stays, like `by`: in the run's last record, in its title and in the
+                audit.
+            whole: with it, all runs of its conversation: those that it goes on with, and those that
+                go on with it. If one of them has not ended, or is on hold, none is erased.
+            scrub: also get it out of the bytes of the store's files, at once. SQLite writes the
+                whole file anew for that, so whoever erases many runs does it with the last of them.
         """
         if not by or not reason:
             raise Invalid("erasing needs by= and reason=: they are what stays")
         check_outside("erase a run")
         try:
-            done = await self.store.erase(run_id, by=by, reason=reason, whole=whole, origin=self.origin)
+            done = await self.store.erase(
+                run_id, by=by, reason=reason, whole=whole, origin=self.origin
+            )
         except UnknownRun:
             await self._check_pruned(run_id)
             raise
@@ -61,11 +67,12 @@ class ErasureVerbs(PruneVerbs):
             silent = (live is None or await live.forget(run)) and silent
         scrubbed = scrub and await self.store.scrub()
         row = await self.store.get(run_id)
-        found = (
-            await self.store.runs(Filter(session=row.session, since=row.created_at, limit=LISTED))
-            if row.session
-            else []
-        )
+        if row.session:
+            found = await self.store.runs(
+                Filter(session=row.session, since=row.created_at, limit=LISTED)
+            )
+        else:
+            found = []
         others = tuple(x.id for x in found if x.id != run_id and not x.erased)
         return msgspec.structs.replace(done, scrubbed=scrubbed and silent, others=others)
 
@@ -75,12 +82,16 @@ class ErasureVerbs(PruneVerbs):
             raise RunPruned(run_id, entry.get("archive", ""))
 
     async def scrub(self) -> bool:
-        """Get what was erased or pruned out of the bytes of the store's files, which gives room back to the disk as well.
+        """Get what was erased or pruned out of the bytes of the store's files, which gives room
+        back to the disk as well.
         False: somebody who reads holds a part of it; try again."""
         return await self.store.scrub(pruned=True)
 
-    async def hold(self, scope: str, *, by: str, reason: str = "", lift: bool = False) -> list[Hold]:
-        """Put one run (`"run:ID"`), or all that have a label, now or later (`"label:KEY=VALUE"`), under a legal hold, or `lift`
+    async def hold(
+        self, scope: str, *, by: str, reason: str = "", lift: bool = False
+    ) -> list[Hold]:
+        """Put one run (`"run:ID"`), or all that have a label, now or later (`"label:KEY=VALUE"`),
+        under a legal hold, or `lift`
         it: what is under one is neither erased nor pruned. The holds that are on then.
 
         Args:
@@ -92,7 +103,9 @@ class ErasureVerbs(PruneVerbs):
         if not by or not (reason or lift):
             raise Invalid("a hold needs by= and reason=, and lifting it by=")
         check_outside("lift a hold" if lift else "set a hold")
-        return await self.store.hold(check_hold(scope), by=by, reason=reason, lift=lift, origin=self.origin)
+        return await self.store.hold(
+            check_hold(scope), by=by, reason=reason, lift=lift, origin=self.origin
+        )
 
     async def holds(self) -> list[Hold]:
         """The legal holds that are on."""

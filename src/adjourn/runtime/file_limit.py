@@ -6,7 +6,8 @@ UNLIMITED = 2**31
 
 
 def files_allowed() -> tuple[int, int]:
-    """How many may be open now, and how many if the process asks for more; `UNLIMITED` where the system has no such limit."""
+    """How many may be open now, and how many if the process asks for more; `UNLIMITED` where the
+    system has no such limit."""
     try:
         import resource
     except ImportError:  # Windows
@@ -16,16 +17,22 @@ def files_allowed() -> tuple[int, int]:
 
 
 def allow_files(wanted: int) -> int:
-    """Raise the limit to `wanted`, as far as the system lets us; how many may be open afterwards. It is never lowered."""
+    """Raise the limit to `wanted`, as far as the system lets us; how many may be open afterwards.
+    It is never lowered."""
     soft, hard = files_allowed()
     if soft >= wanted:
         return soft
     import resource
 
     with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard), resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE,
+            (min(wanted, hard), resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
+        )
     return files_allowed()[0]
 
 
 def _number(limit: int) -> int:
-    return limit if 0 <= limit < UNLIMITED else UNLIMITED
+    if 0 <= limit < UNLIMITED:
+        return limit
+    return UNLIMITED

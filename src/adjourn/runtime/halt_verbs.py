@@ -19,7 +19,8 @@ class HaltVerbs:
         raise NotImplementedError
 
     async def halt(self, scope: str, *, reason: str, by: str) -> list[Halt]:
-        """The kill switch: no new call and no new model call starts in what it covers. Returns all halts.
+        """The kill switch: no new call and no new model call starts in what it covers. Returns all
+        halts.
 
         Args:
             scope: everything (`"*"`), one agent (`"agent:NAME"`) or one tool (`"tool:NAME"`).
@@ -41,7 +42,9 @@ class HaltVerbs:
         if not by:
             raise Invalid("an unhalt needs by=: who lifts it")
         check_outside("lift a halt")
-        return await self.store.halt(check_scope(scope), by=by, reason=reason, lift=True, origin=self.origin)
+        return await self.store.halt(
+            check_scope(scope), by=by, reason=reason, lift=True, origin=self.origin
+        )
 
     async def halts(self) -> Sequence[Halt]:
         """The halts that are on."""

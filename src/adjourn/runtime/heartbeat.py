@@ -1,4 +1,5 @@
-"""The heartbeat of a worker, in a thread of its own: user code that holds the event loop does not stop it."""
+"""The heartbeat of a worker, in a thread of its own: user code that holds the event loop does not
+stop it."""
 
 import asyncio
 import logging
@@ -18,13 +19,16 @@ BEATS = 3
 LOOK = 0.2
 """Seconds between two looks whether the bodies that were left at work have ended."""
 LAST = 0.5
-"""Seconds that closing waits for the last beat: a store that hangs must not hold up the end of a process."""
+"""Seconds that closing waits for the last beat: a store that hangs must not hold up the end of a
+process."""
 
 
 class Heartbeat:
-    """Keeps one worker's runs its own, while it has any. `fence` says how long they are, should the beats fail.
+    """Keeps one worker's runs its own, while it has any. `fence` says how long they are, should the
+    beats fail.
 
-    `late` is called in the worker's event loop after a beat that came too late: somebody may have taken runs.
+    `late` is called in the worker's event loop after a beat that came too late: somebody may have
+    taken runs.
     """
 
     def __init__(self, store: Store, worker: str, ttl: float, late: Callable[[], None]) -> None:
@@ -36,7 +40,8 @@ class Heartbeat:
         self._left: Callable[[], bool] = lambda: False
 
     def need(self, runs: bool) -> None:
-        """Whether there are runs to keep. A worker without any does not beat: it costs nothing. Taking one is a beat."""
+        """Whether there are runs to keep. A worker without any does not beat: it costs nothing.
+        Taking one is a beat."""
         self._wanted = runs
         if runs and self._thread is None:
             self._loop = asyncio.get_running_loop()
@@ -47,9 +52,11 @@ class Heartbeat:
             self._ring.set()
 
     async def close(self, left: Callable[[], bool] = lambda: False) -> None:
-        """Beat no more; whatever still names the worker can be taken at once. Waits for a beat under way, not for long.
+        """Beat no more; whatever still names the worker can be taken at once. Waits for a beat
+        under way, not for long.
 
-        While bodies are `left` at work, others who see this process wait for them: the last word is said when they have ended.
+        While bodies are `left` at work, others who see this process wait for them: the last word is
+        said when they have ended.
         """
         self._over, self._left = True, left
         if self._thread is not None:
@@ -60,7 +67,8 @@ class Heartbeat:
         pulse = self._store.pulse()
         try:
             while not self._is_over():
-                self._idle = True  # before `_wanted` is read: whoever sets that afterwards sees it, and rings
+                # before `_wanted` is read: whoever sets that afterwards sees it, and rings
+                self._idle = True
                 self._idle = not self._wanted
                 if self._ring.wait(None if self._idle else self._ttl / BEATS):
                     self._ring.clear()
@@ -82,7 +90,8 @@ class Heartbeat:
         pulse.end(self._worker)
 
     def _is_over(self) -> bool:
-        """A runtime that was left without being closed must not look alive for ever: its loop is gone."""
+        """A runtime that was left without being closed must not look alive for ever: its loop is
+        gone."""
         return self._over or self._loop is None or self._loop.is_closed()
 
     def _beat(self, pulse: Pulse) -> None:

@@ -1,4 +1,5 @@
-"""Errors that are kept for whoever asks later what happened, without keeping alive what they happened to."""
+"""Errors that are kept for whoever asks later what happened, without keeping alive what they
+happened to."""
 
 import traceback
 from typing import Generic, TypeVar, cast
@@ -12,7 +13,8 @@ OBJECT = 2_000
 
 
 class KeptErrors(Generic[E]):
-    """The last error of each run. It still says where it was raised; the variables there are let go, and with them the run."""
+    """The last error of each run. It still says where it was raised; the variables there are let
+    go, and with them the run."""
 
     def __init__(self, most: int = MOST, limit: int = BYTES) -> None:
         self._most, self._limit, self._size = most, limit, 0
@@ -50,7 +52,8 @@ class KeptErrors(Generic[E]):
 
 
 def _let_go(error: BaseException) -> int:
-    """Clear the frames of an error and of all that it came from. Frames that still run are left as they are. About what is left."""
+    """Clear the frames of an error and of all that it came from. Frames that still run are left as
+    they are. About what is left."""
     size = 0
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]

@@ -1,4 +1,5 @@
-"""Live items across processes: what the runs of this one say is carried by the store's channel, and what it brings is heard here."""
+"""Live items across processes: what the runs of this one say is carried by the store's channel, and
+what it brings is heard here."""
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
@@ -23,7 +24,9 @@ class LiveText:
 
     def _said(self, item: Live) -> None:
         self._channel.send(
-            item.run_id, partial(_line, item), in_whole=isinstance(item, TextArrived) and not item.thinking
+            item.run_id,
+            partial(_line, item),
+            in_whole=isinstance(item, TextArrived) and not item.thinking,
         )
 
     def so_far(self, run: str) -> Sequence[str]:
@@ -39,7 +42,8 @@ class LiveText:
         return self._channel.follow(run)
 
     async def forget(self, run: str) -> bool:
-        """The run was erased: nothing that it said is kept any more. False: somebody who reads holds a part of it."""
+        """The run was erased: nothing that it said is kept any more. False: somebody who reads
+        holds a part of it."""
         return await self._channel.forget(run)
 
     async def close(self) -> None:

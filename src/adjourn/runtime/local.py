@@ -1,4 +1,5 @@
-"""Runs without a store: a private runtime over memory, of which nothing is left. The checkpoint is its journal."""
+"""Runs without a store: a private runtime over memory, of which nothing is left. The checkpoint is
+its journal."""
 
 import asyncio
 import time
@@ -38,7 +39,8 @@ def _now() -> float:
 
 
 class GivenProgram(Fitness):
-    """The one program there is. Whether a run fits it was found out before the run was entered: see `prepare`."""
+    """The one program there is. Whether a run fits it was found out before the run was entered: see
+    `prepare`."""
 
     def __init__(self, program: Program) -> None:
         self.programs, self._given, self._refused = {program.name: program}, program, {}
@@ -67,15 +69,23 @@ UNSIGNED = Unsigned(None, None)
 
 
 class LocalWorker(RunWorker):
-    """Drives a run in the task that waits for it. Nothing happens by itself: there is no sweep, no task and no thread."""
+    """Drives a run in the task that waits for it. Nothing happens by itself: there is no sweep, no
+    task and no thread."""
 
     def __init__(
-        self, store: MemoryStore, feed: Feed, clock: Clock, program: Program, resources: Mapping[str, Any]
+        self,
+        store: MemoryStore,
+        feed: Feed,
+        clock: Clock,
+        program: Program,
+        resources: Mapping[str, Any],
     ) -> None:
         self._store, self._clock = store, clock
         self._driving = asyncio.Lock()
         fitness, slots = GivenProgram(program), Slots(1)
-        super().__init__(Advancer(WORKER, store, feed, clock, fitness, slots, resources=resources, **ALONE))
+        super().__init__(
+            Advancer(WORKER, store, feed, clock, fitness, slots, resources=resources, **ALONE)
+        )
 
     def begin(self, started: Started, *, new: bool) -> None:
         """See `RunWorker.begin`."""
@@ -84,7 +94,8 @@ class LocalWorker(RunWorker):
         self.advancer.hot.keep(started.run, Folded(state))
 
     async def advance(self, run: str, budget: Budget = BUDGET, *, replaces: str = "") -> Advanced:
-        """Drive the run until it rests. If another task drives it, wait for that task, and look again."""
+        """Drive the run until it rests. If another task drives it, wait for that task, and look
+        again."""
         async with self._driving:
             if ended := self.advancer.ended.get(run):
                 return Rested(status=ended.view, seq=ended.seq)
@@ -97,13 +108,17 @@ class LocalWorker(RunWorker):
         while True:
             done = await self.advance(run)
             state = self.state(run)
-            wake_at = done.wake_at if isinstance(done, Rested) else 0.0
+            if isinstance(done, Rested):
+                wake_at = done.wake_at
+            else:
+                wake_at = 0.0
             if not wake_at or is_resting(state, self._store.now()):
                 return self._at_rest(run, state)
             await self.sleep(run, wake_at)
 
     def _at_rest(self, run: str, state: State) -> tuple[State, Sequence[AnyRecord]]:
-        """The state, and the records. Of a run that may continue, a caller gets nothing that is the run's own."""
+        """The state, and the records. Of a run that may continue, a caller gets nothing that is the
+        run's own."""
         records = [record for _, record in self._store.peek(run)]
         if state.status in ENDED:
             return state, records
@@ -130,7 +145,8 @@ class LocalWorker(RunWorker):
 
 
 class LocalRuntime(Runtime):
-    """A runtime of one definition over a memory of its own, open from the beginning: the task that waits for a run drives it."""
+    """A runtime of one definition over a memory of its own, open from the beginning: the task that
+    waits for a run drives it."""
 
     def __init__(
         self,
@@ -142,14 +158,18 @@ class LocalRuntime(Runtime):
         now: Callable[[], float] | None = None,
     ) -> None:
         if resources is not None and not isinstance(resources, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid(f"resources= takes the live objects by name, {{name: object}}, not {resources!r:.80}")
+            raise Invalid(
+                f"resources= takes the live objects by name, {{name: object}}, not {resources!r:.80}"
+            )
         self._definition, self._program = definition, program or definition.program
         self._on_change = definition.on_change
         self.resources = dict(resources or {})
         self.programs = {definition.name: definition}
         self.memory = self._store = MemoryStore(now=now or _now)
         self.feed, self.clock, self.signatures = Feed(), clock or SystemClock(), UNSIGNED
-        self.local = self._worker = LocalWorker(self.memory, self.feed, self.clock, self._program, self.resources)
+        self.local = self._worker = LocalWorker(
+            self.memory, self.feed, self.clock, self._program, self.resources
+        )
 
     def _register(self, program: Definition[Any]) -> None:
         """It has the only one that it will have."""
@@ -160,14 +180,21 @@ class LocalRuntime(Runtime):
             self._program.check_requester(by)
 
     async def _beginning(
-        self, program: Definition[Any], after: Any, session: str, queue: str | None, run_id: str | None
+        self,
+        program: Definition[Any],
+        after: Any,
+        session: str,
+        queue: str | None,
+        run_id: str | None,
     ) -> dict[str, Any]:
         check_resources(self._program, self.resources)
         return next_turn(after)
 
     async def _prepared(self, saved: Checkpoint, wanted: Continuation) -> Prepared:
         self.programs[saved.started.program] = self._definition
-        return await prepare(saved, self._definition, wanted, self.memory.now(), resources=self.resources)
+        return await prepare(
+            saved, self._definition, wanted, self.memory.now(), resources=self.resources
+        )
 
     def saved(self, run: str) -> Checkpoint:
         """A run so far, as a checkpoint.

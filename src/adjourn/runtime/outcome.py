@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", default=str)
 
 
-class Ending(msgspec.Struct, frozen=True, kw_only=True):
+class RestState(msgspec.Struct, frozen=True, kw_only=True):
     """What every outcome has."""
 
     status: str
@@ -33,7 +33,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @final
-class Completed(Ending, Generic[T], frozen=True, kw_only=True):
+class Completed(RestState, Generic[T], frozen=True, kw_only=True):
     """The run has ended with an output.
 
     Attributes:
@@ -50,11 +50,12 @@ class Completed(Ending, Generic[T], frozen=True, kw_only=True):
 
 
 @final
-class Paused(Ending, frozen=True, kw_only=True):
+class Paused(RestState, frozen=True, kw_only=True):
     """The run is waiting.
 
     Attributes:
-        status: `"waiting"` for answers, `"paused"` by a person, or `"stuck"`: a cancel needs a person.
+        status: `"waiting"` for answers, `"paused"` by a person, or `"stuck"`: a cancel needs a
+            person.
         run_id: the run's id.
         checkpoint: the run as data, to save or to continue with.
         usage: tokens and cost so far.
@@ -75,7 +76,7 @@ class Paused(Ending, frozen=True, kw_only=True):
 
 
 @final
-class Stopped(Ending, frozen=True, kw_only=True):
+class Stopped(RestState, frozen=True, kw_only=True):
     """A limit ended the run.
 
     Attributes:
@@ -102,7 +103,7 @@ class Stopped(Ending, frozen=True, kw_only=True):
 
 
 @final
-class Cancelled(Ending, frozen=True, kw_only=True):
+class Cancelled(RestState, frozen=True, kw_only=True):
     """The run was cancelled.
 
     Attributes:
@@ -142,22 +143,32 @@ def is_paused(outcome: "Outcome[Any]") -> TypeIs[Paused]:
 
 
 def outcome_of(
-    state: State, checkpoint: Checkpoint, load: "Callable[[Any], Any]", cause: BaseException | None = None
+    state: State,
+    checkpoint: Checkpoint,
+    load: "Callable[[Any], Any]",
+    cause: BaseException | None = None,
 ) -> "Outcome[Any]":
     """The outcome of a run at rest; raises `RunFailed` if only errors are open."""
     common: dict[str, Any] = {"run_id": state.run, "checkpoint": checkpoint, "usage": state.usage}
     ended = state.ended
     if isinstance(ended, RunCancelled):
-        return Cancelled(status="cancelled", undone=list(ended.undone), residue=left_behind(state), **common)
+        return Cancelled(
+            status="cancelled", undone=list(ended.undone), residue=left_behind(state), **common
+        )
     if isinstance(ended, RunCompleted):
         if ended.stopped:
             return Stopped(status="stopped", by=ended.stopped, partial=ended.output or "", **common)
         return Completed(
-            status="completed", output=ended.output if ended.by else load(ended.output), by=ended.by, **common
+            status="completed",
+            output=ended.output if ended.by else load(ended.output),
+            by=ended.by,
+            **common,
         )
     if state.failed:
         raise failure(state, checkpoint) from cause
-    return Paused(status=state.status.value if state.status else "", interrupts=state.interrupts, **common)
+    return Paused(
+        status=state.status.value if state.status else "", interrupts=state.interrupts, **common
+    )
 
 
 def failure(state: State, checkpoint: Checkpoint) -> RunFailed:
@@ -165,7 +176,10 @@ def failure(state: State, checkpoint: Checkpoint) -> RunFailed:
     payloads = [o.record.payload for o in state.open.values() if o.record.kind == "error"]
     errors = "; ".join(str(p.get("error")) for p in payloads)
     resumable = all(p.get("can_resume", True) for p in payloads)
-    how = "agent.resume(error.checkpoint)" if state.flow is None else "resume()"
+    if state.flow is None:
+        how = "agent.resume(error.checkpoint)"
+    else:
+        how = "resume()"
     return RunFailed(
         f"run {bare(state.run)} failed: {errors}",
         checkpoint,

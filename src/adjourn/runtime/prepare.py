@@ -1,4 +1,5 @@
-"""How a saved run is continued: whatever can be wrong is found before anything is recorded. Every resume is one of these."""
+"""How a saved run is continued: whatever can be wrong is found before anything is recorded. Every
+resume is one of these."""
 
 import inspect
 import warnings
@@ -61,7 +62,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """A saved run that can continue.
 
     Attributes:
-        saved: its records, with those of an upgrade behind them if it needs one and the store does not have it.
+        saved: its records, with those of an upgrade behind them if it needs one and the store does
+            not have it.
         commands: what was said to it, checked, in order.
         is_stored: whether the store has the run.
         at: the last record that whoever continues it knows.
@@ -86,12 +88,13 @@ async def prepare(
 
     Args:
         saved: the run.
-        definition: what continues it, if that is known here. It is given, not looked up by its name: whether it is another
-            agent is one of the things that are checked.
+        definition: what continues it, if that is known here. It is given, not looked up by its
+            name: whether it is another agent is one of the things that are checked.
         wanted: what is said to it.
         now: the time, by the store's clock.
         row: the run as the store has it, if it does.
-        resources: the live objects that there are, if it continues here; None: that is for whoever continues it to say.
+        resources: the live objects that there are, if it continues here; None: that is for whoever
+            continues it to say.
     """
     _check_instruction(wanted.instruction)
     fitted = saved
@@ -108,8 +111,11 @@ async def prepare(
     return Prepared(saved=fitted, commands=commands, is_stored=row is not None, at=fitted.seq)
 
 
-def fitting(saved: Checkpoint, definition: Definition[Any], on_change: OnChange | None = None) -> Checkpoint:
-    """The saved run as this definition continues it: upgraded, if it has changed and there is an upgrader.
+def fitting(
+    saved: Checkpoint, definition: Definition[Any], on_change: OnChange | None = None
+) -> Checkpoint:
+    """The saved run as this definition continues it: upgraded, if it has changed and there is an
+    upgrader.
 
     Raises `ProgramChanged`, naming what has changed; or, with `on_change="warn"`, warns.
     """
@@ -134,9 +140,14 @@ def resuming(state: State, instruction: str | None, by: str) -> list[Command]:
 
 async def _commands(state: State, wanted: Continuation, now: float) -> tuple[Command, ...]:
     if state.status in ENDED:
-        advice = "start the next turn with after=checkpoint" if state.started.kind == "agent" else ""
+        if state.started.kind == "agent":
+            advice = "start the next turn with after=checkpoint"
+        else:
+            advice = ""
         raise Refused(state.run, "resume", state.view, advice=advice)
-    decisions = await answers_for(state, wanted.answer, wanted.answers, wanted.approved, wanted.by, now)
+    decisions = await answers_for(
+        state, wanted.answer, wanted.answers, wanted.approved, wanted.by, now
+    )
     silent = not decisions and not wanted.instruction and not wanted.attended
     if silent and is_answer_needed(state, now):
         raise AnswerRequired(describe(state))
@@ -157,12 +168,14 @@ def _level_of_caller() -> int:
 
 
 async def enter(rt: "Runtime", prepared: Prepared, *, is_new: bool = False) -> Run[Any]:
-    """Continue a saved run in this runtime: create it, if the store does not have it, say what is said to it, and wake it.
+    """Continue a saved run in this runtime: create it, if the store does not have it, say what is
+    said to it, and wake it.
 
     Args:
         rt: the runtime.
         prepared: the run, and what is said to it.
-        is_new: it is a run of its own: `RunExists` if there is one of its id. Else `AlreadyResumed` if the run has moved on.
+        is_new: it is a run of its own: `RunExists` if there is one of its id. Else `AlreadyResumed`
+            if the run has moved on.
     """
     saved, run = prepared.saved, prepared.saved.run_id
     check_imported(run)
@@ -176,7 +189,9 @@ async def enter(rt: "Runtime", prepared: Prepared, *, is_new: bool = False) -> R
                 check_same(await rt.store.get(run), saved)  # somebody else was first
         at = 0 if is_new else prepared.at
         try:
-            for command in prepared.commands:  # the first settles who resumes: only if nothing has come since
+            for (
+                command
+            ) in prepared.commands:  # the first settles who resumes: only if nothing has come since
                 sealed = await rt.signatures.sealed(run, command)
                 await rt.store.deliver(run, sealed, origin=rt.origin, at=at)
                 at = 0

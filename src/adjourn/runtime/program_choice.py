@@ -1,5 +1,5 @@
-"""Which program goes on with a run here, and whether it may: asked before the run is taken, so that its answers stay for a
-worker that fits."""
+"""Which program goes on with a run here, and whether it may: asked before the run is taken, so that
+its answers stay for a worker that fits."""
 
 import logging
 from collections.abc import Mapping
@@ -15,7 +15,15 @@ from adjourn.core.status import CANCELS
 from adjourn.driver.cold_start import folded
 from adjourn.driver.decider_keys import StoreTrust
 from adjourn.driver.program import Program
-from adjourn.errors import AdjournError, BrokenHistory, MissingResource, NotTrusted, ProgramChanged, Refused, bare
+from adjourn.errors import (
+    AdjournError,
+    BrokenHistory,
+    MissingResource,
+    NotTrusted,
+    ProgramChanged,
+    Refused,
+    bare,
+)
 from adjourn.runtime.upgraders import Upgrade, upgrade_of, upgrader_of
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.protocol import Lease, RunRow, Store
@@ -68,10 +76,15 @@ class Fitness:
     def is_refused(self, row: RunRow) -> bool:
         """Whether this run did not fit, and has not moved since."""
         known = self._refused.get(row.id)
-        return known is not None and known.seq == row.seq and known.upgrader is upgrader_of(row.program)
+        return (
+            known is not None
+            and known.seq == row.seq
+            and known.upgrader is upgrader_of(row.program)
+        )
 
     async def refused(self) -> list[str]:
-        """The runs that do not fit, and have not moved since: not to be taken, nor looked at again."""
+        """The runs that do not fit, and have not moved since: not to be taken, nor looked at
+        again."""
         if self._refused:
             for row in await self._store.due(list(self.programs), len(self._refused) + DUE):
                 if not self.is_refused(row):
@@ -83,8 +96,10 @@ class Fitness:
         self._refused.pop(run, None)
 
     async def program_for(self, state: State, lease: Lease | None = None) -> Program | None:
-        """The program that goes on from this state; None if there is none of its name. Raises one of `MISFITS`, of which people are
-        told: elsewhere the run looks as if it only waited for a worker. A run that was taken already is given back then."""
+        """The program that goes on from this state; None if there is none of its name. Raises one
+        of `MISFITS`, of which people are
+        told: elsewhere the run looks as if it only waited for a worker. A run that was taken
+            already is given back then."""
         try:
             program = await self._program_for(state)
         except MISFITS as e:
@@ -94,8 +109,11 @@ class Fitness:
             self._refuse(await self._given_back(lease) if lease else state)
         return program
 
-    async def misfits(self, run: str, error: AdjournError, lease: Lease | None, state: State | None = None) -> None:
-        """The run cannot go on here. A lease that was taken is given back first: then it is not asked for again."""
+    async def misfits(
+        self, run: str, error: AdjournError, lease: Lease | None, state: State | None = None
+    ) -> None:
+        """The run cannot go on here. A lease that was taken is given back first: then it is not
+        asked for again."""
         if lease is not None:
             state = await self._given_back(lease)
         await self.say(state or await folded(self._store, run, self._trust), error)
@@ -119,22 +137,30 @@ class Fitness:
         return program
 
     async def _fitting(self, state: State, program: Program) -> State:
-        """The state as this program would go on from it; raises `ProgramChanged` if it cannot. Nothing is recorded yet."""
+        """The state as this program would go on from it; raises `ProgramChanged` if it cannot.
+        Nothing is recorded yet."""
         found = changes(program.name, state.fingerprint, program.fingerprint)
         if not found:
             return state
         if upgrader_of(program.name):
             records = await self._store.load(state.run)
-            made = upgrade_of([record for _, record in records], state, program.name, program.fingerprint)
-            return State(self._trust, state.before).fold_all([*records, *enumerate(made, len(records) + 1)])
+            made = upgrade_of(
+                [record for _, record in records], state, program.name, program.fingerprint
+            )
+            return State(self._trust, state.before).fold_all(
+                [*records, *enumerate(made, len(records) + 1)]
+            )
         if self._on_change != "warn":
             raise ProgramChanged(program.name, found)
-        log.warning("run %s goes on although %s changed: %s", state.run, program.name, "; ".join(found))
+        log.warning(
+            "run %s goes on although %s changed: %s", state.run, program.name, "; ".join(found)
+        )
         return state
 
     async def upgraded(self, lease: Lease, state: State, program: Program) -> State:
-        """Before anything else is done with a run that this worker holds: if its program changed and has an upgrader, that
-        is recorded. If that fails now, although it did not when it was looked at, the run is given back."""
+        """Before anything else is done with a run that this worker holds: if its program changed
+        and has an upgrader, that is recorded. If that fails now, although it did not when it was
+        looked at, the run is given back."""
         found = changes(program.name, state.fingerprint, program.fingerprint)
         if not found or not upgrader_of(program.name):
             return state
@@ -143,17 +169,23 @@ class Fitness:
         except (ProgramChanged, Refused) as e:
             await self._store.release(lease, Released(why="its upgrade failed"))
             state = await folded(self._store, lease.run, self._trust)
-            error = e if isinstance(e, ProgramChanged) else ProgramChanged(program.name, [*found, str(e)])
+            if isinstance(e, ProgramChanged):
+                error = e
+            else:
+                error = ProgramChanged(program.name, [*found, str(e)])
             await self.say(state, error)
             raise error from e
 
     async def _upgrade(self, lease: Lease, state: State, program: Program) -> State:
-        """Record the upgrade, once nobody says anything in between. What the fold did not believe is disowned first: a move
-        would say that it was accepted."""
+        """Record the upgrade, once nobody says anything in between. What the fold did not believe
+        is disowned first: a move would say that it was accepted."""
         facts: list[Fact] = [*state.belief.disowns]
         moves: list[Move] = []
         while True:
-            done = await self._store.commit(lease, facts, moves, seen=state.seq) if facts or moves else None
+            if facts or moves:
+                done = await self._store.commit(lease, facts, moves, seen=state.seq)
+            else:
+                done = None
             loaded = await self._store.load(lease.run)
             state = State(self._trust, state.before).fold_all(loaded)
             if moves and done and done.clean:
@@ -169,9 +201,17 @@ class Fitness:
         program = self.programs.get(state.started.program)
         changed = isinstance(error, ProgramChanged) and program is not None
         self._refuse(state)
-        why = "; ".join(error.changes) if isinstance(error, ProgramChanged) else str(error)
-        fingerprint = program.fingerprint if program and changed else {}
-        await self._store.misfits(Misfit(state.run, state.seq, why, fingerprint, self._worker, self._store.now()))
+        if isinstance(error, ProgramChanged):
+            why = "; ".join(error.changes)
+        else:
+            why = str(error)
+        if program and changed:
+            fingerprint = program.fingerprint
+        else:
+            fingerprint = {}
+        await self._store.misfits(
+            Misfit(state.run, state.seq, why, fingerprint, self._worker, self._store.now())
+        )
 
     def _refuse(self, state: State) -> None:
         if len(self._refused) >= REFUSED:
@@ -179,10 +219,14 @@ class Fitness:
         self._refused[state.run] = Refusal(state.seq, upgrader_of(state.started.program))
 
     def _check_children(self, state: State, program: Program) -> None:
-        """A nested agent that has begun goes on by itself; so it must have begun on an agreement that counts here."""
+        """A nested agent that has begun goes on by itself; so it must have begun on an agreement
+        that counts here."""
         if self._trust is None or not state.threads:
             return
         for id in distrusted(state, program, self._store.now()):
             if id in state.threads:
-                why = f"nobody whom this worker trusts agreed to the nested agent {state.threads[id].agent!r} ({id})"
+                why = (
+                    f"nobody whom this worker trusts agreed to the nested agent "
+                    f"{state.threads[id].agent!r} ({id})"
+                )
                 raise NotTrusted(state.run, why)

@@ -1,4 +1,5 @@
-"""Pruning: runs that ended long ago are removed whole, in small batches, each after its archive is on the disk."""
+"""Pruning: runs that ended long ago are removed whole, in small batches, each after its archive is
+on the disk."""
 
 import asyncio
 import os
@@ -12,23 +13,34 @@ from adjourn.core.duration_text import span_of
 from adjourn.core.hold import scopes_of
 from adjourn.core.status import ENDED, Status
 from adjourn.driver.worker_mark import check_outside
-from adjourn.errors import Invalid, InvalidDefinition, Refused, RunErased, RunHeld, StoreError, UnknownRun
+from adjourn.errors import (
+    Invalid,
+    InvalidDefinition,
+    Refused,
+    RunErased,
+    RunHeld,
+    StoreError,
+    UnknownRun,
+)
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.stores.erasure import Hold, Pruning
 from adjourn.stores.protocol import RunRow, Store
 
 RUNS, RECORDS = 50, 5_000
-"""At most so many runs are removed in one transaction, and about so many records: whoever else writes waits for no more."""
+"""At most so many runs are removed in one transaction, and about so many records: whoever else
+writes waits for no more."""
 
 Span = str | float | timedelta
 Folder = str | os.PathLike[str]
 
 
 class PruneReport(msgspec.Struct, frozen=True):
-    """What was pruned, or, after a dry run, would be: how many runs, and how many bytes of records they had.
+    """What was pruned, or, after a dry run, would be: how many runs, and how many bytes of records
+    they had.
 
     `held`: runs that are old enough, and under a legal hold. `kept`: runs that a
-    later turn of their conversation needs, which stays, and runs that changed, or were held, while it went on.
+    later turn of their conversation needs, which stays, and runs that changed, or were held, while
+    it went on.
     """
 
     runs: int = 0
@@ -48,24 +60,31 @@ def span(given: Span, name: str) -> float:
     elif isinstance(given, int | float) and not isinstance(given, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
         seconds = float(given)
     if seconds is None or not 0 <= seconds < float("inf"):
-        raise InvalidDefinition(f"{name} is a length of time such as '90m', '12h', '30d' or '4w', not {given!r:.80}")
+        raise InvalidDefinition(
+            f"{name} is a length of time such as '90m', '12h', '30d' or '4w', not {given!r:.80}"
+        )
     return seconds
 
 
 def folder_of(archive: Folder | None) -> str:
-    """Where archives are put, whole: the process may go to another folder. "" for none. Raises `InvalidDefinition`."""
+    """Where archives are put, whole: the process may go to another folder. "" for none. Raises
+    `InvalidDefinition`."""
     if archive is None:
         return ""
     if not isinstance(archive, str | os.PathLike) or not os.fspath(archive):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidDefinition(
-            f"archive= must be a folder, got {archive!r:.80}", advice="leave it out to prune without an archive"
+            f"archive= must be a folder, got {archive!r:.80}",
+            advice="leave it out to prune without an archive",
         )
     return os.path.abspath(archive)
 
 
 def statuses(given: str | Iterable[str], name: str) -> tuple[Status, ...]:
     """How runs have ended; raises `InvalidDefinition` for the status of a run that may go on."""
-    named: list[Any] = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)  # pyright: ignore[reportUnnecessaryIsInstance]
+    if isinstance(given, str) or not isinstance(given, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        named: list[Any] = [given]
+    else:
+        named = list(given)
     known = sorted(status.value for status in ENDED)
     wrong = [x for x in named if x not in known]
     if wrong or not named:
@@ -80,14 +99,20 @@ def retained(given: "Span | Mapping[str, Span] | None") -> dict[Status, float]:
         return {}
     if isinstance(given, Mapping):
         statuses(given, "retain=")
-        return {Status(status): _kept(length, f"retain={{{status!r}: …}}") for status, length in given.items()}
+        return {
+            Status(status): _kept(length, f"retain={{{status!r}: …}}")
+            for status, length in given.items()
+        }
     return dict.fromkeys(sorted(ENDED), _kept(given, "retain="))
 
 
 def _kept(given: Span, name: str) -> float:
-    """`span`, but a bare number is refused: seconds where days were meant would remove what is to be kept."""
+    """`span`, but a bare number is refused: seconds where days were meant would remove what is to
+    be kept."""
     if isinstance(given, int | float):
-        raise InvalidDefinition(f"{name} needs a unit: '{given}d' is {given} days", advice="or give a timedelta")
+        raise InvalidDefinition(
+            f"{name} needs a unit: '{given}d' is {given} days", advice="or give a timedelta"
+        )
     return span(given, name)
 
 
@@ -128,7 +153,8 @@ class PruneVerbs:
             older: how long ago their last record was written: `"30d"`, seconds, or a `timedelta`.
             by: who wants it.
             status: how they have ended: `"completed"`, `"cancelled"`, or both.
-            archive: a folder. Each run is written there first, as its checkpoint; without it, the runtime's `archive=` is meant.
+            archive: a folder. Each run is written there first, as its checkpoint; without it, the
+                runtime's `archive=` is meant.
             reason: why; it stays in the audit.
             dry_run: only say how many and how large they are.
         """
@@ -139,28 +165,54 @@ class PruneVerbs:
         found = PruneReport(archive=folder_of(archive if archive is not None else self.archive))
         for one in wanted:
             before = self.store.now() - length
-            found = added(found, await self._prune_old(one, before, by, reason, found.archive, dry_run))
+            found = added(
+                found, await self._prune_old(one, before, by, reason, found.archive, dry_run)
+            )
         return found
 
     async def _prune_old(
-        self, status: Status, before: float, by: str, reason: str, archive: str, dry_run: bool = False, most: int = 0
+        self,
+        status: Status,
+        before: float,
+        by: str,
+        reason: str,
+        archive: str,
+        dry_run: bool = False,
+        most: int = 0,
     ) -> PruneReport:
         """All of them, or about `most`."""
         found = PruneReport()
         try:
-            async for done in self._prune_pages(status, before, Pruning(0, before, by, reason), archive, dry_run):
+            async for done in self._prune_pages(
+                status, before, Pruning(0, before, by, reason), archive, dry_run
+            ):
                 found = added(found, done)
                 if most and found.runs >= most:
                     break
         except StoreError as e:
             if not found.runs or dry_run:
                 raise
-            raise StoreError(f"{e}. {found.runs} runs with status {status.value} were pruned before that") from e
+            raise StoreError(
+                f"{e}. {found.runs} runs with status {status.value} were pruned before that"
+            ) from e
         finally:
             if found.runs and not dry_run:
-                line = {"verb": "prune", "by": by, "from": self.origin, "reason": reason, "runs": found.runs}
+                line = {
+                    "verb": "prune",
+                    "by": by,
+                    "from": self.origin,
+                    "reason": reason,
+                    "runs": found.runs,
+                }
                 await self.store.note(
-                    [{**line, "status": status.value, "before": round(before, 3), "archive": archive}]
+                    [
+                        {
+                            **line,
+                            "status": status.value,
+                            "before": round(before, 3),
+                            "archive": archive,
+                        }
+                    ]
                 )
         return found
 
@@ -186,7 +238,9 @@ class PruneVerbs:
                 done = await self._prune_page(free, wanted, archive)
             yield added(held, done)
 
-    async def _prune_page(self, rows: Sequence[RunRow], wanted: Pruning, archive: str) -> PruneReport:
+    async def _prune_page(
+        self, rows: Sequence[RunRow], wanted: Pruning, archive: str
+    ) -> PruneReport:
         found = [(row, await self._archived(row, wanted, archive)) for row in rows]
         orders = [(row, order) for row, order in found if order is not None]
         sizes = [await self.store.weigh([row.id]) for row, _ in orders]
@@ -202,8 +256,9 @@ class PruneVerbs:
         return PruneReport(runs=len(gone), bytes=sum(sizes[n] for n in gone), kept=kept)
 
     async def _archived(self, row: RunRow, wanted: Pruning, archive: str) -> Pruning | None:
-        """How to prune this run: as it is in its archive; None if somebody else has pruned it meanwhile. Of one that was erased
-        there is nothing to keep, also not what an earlier attempt has put there."""
+        """How to prune this run: as it is in its archive; None if somebody else has pruned it
+        meanwhile. Of one that was erased there is nothing to keep, also not what an earlier attempt
+        has put there."""
         from adjourn.runtime.archive import file_of, put
 
         if archive and row.erased:
@@ -219,7 +274,8 @@ class PruneVerbs:
 
 
 async def _pages(store: Store, status: Status, before: float) -> AsyncIterator[list[RunRow]]:
-    """What is old enough, the newest of it first, in pages of at most `RUNS` runs and about `RECORDS` records."""
+    """What is old enough, the newest of it first, in pages of at most `RUNS` runs and about
+    `RECORDS` records."""
     page, records = list[RunRow](), 0
     after: tuple[float, str] | None = None
     while rows := await store.ended(status, before, after=after, limit=RUNS):
@@ -242,5 +298,9 @@ def holds_of(row: RunRow, holds: Sequence[Hold]) -> list[Hold]:
 def added(one: PruneReport, other: PruneReport) -> PruneReport:
     """Both together."""
     return PruneReport(
-        one.runs + other.runs, one.bytes + other.bytes, one.held + other.held, one.kept + other.kept, one.archive
+        one.runs + other.runs,
+        one.bytes + other.bytes,
+        one.held + other.held,
+        one.kept + other.kept,
+        one.archive,
     )

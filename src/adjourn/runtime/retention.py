@@ -1,4 +1,5 @@
-"""Retention: while a runtime is open, it prunes what is older than `retain=` says, a little at a time."""
+"""Retention: while a runtime is open, it prunes what is older than `retain=` says, a little at a
+time."""
 
 import asyncio
 import logging
@@ -13,7 +14,8 @@ from adjourn.runtime.pruner import Folder, PruneReport, Span, folder_of, retaine
 log = logging.getLogger("adjourn.retention")
 
 EVERY, SOON, MOST = 60.0, 1.0, 200
-"""Seconds between two looks; between two batches, while there is more; and about so many runs in a batch."""
+"""Seconds between two looks; between two batches, while there is more; and about so many runs in a
+batch."""
 BY = "retention"
 """Who prunes, says the audit, where nobody but `retain=` asked for it."""
 
@@ -25,14 +27,23 @@ class _Prunes(Protocol):
     def store(self) -> Any: ...
 
     async def _prune_old(
-        self, status: Status, before: float, by: str, reason: str, archive: str, dry_run: bool = False, most: int = 0
+        self,
+        status: Status,
+        before: float,
+        by: str,
+        reason: str,
+        archive: str,
+        dry_run: bool = False,
+        most: int = 0,
     ) -> PruneReport: ...
 
 
 class Retention:
     """The task that prunes. Any number of processes may have one."""
 
-    def __init__(self, runtime: _Prunes, retain: Span | Mapping[str, Span] | None, archive: Folder | None) -> None:
+    def __init__(
+        self, runtime: _Prunes, retain: Span | Mapping[str, Span] | None, archive: Folder | None
+    ) -> None:
         self._runtime, self._spans = runtime, retained(retain)
         self._archive = folder_of(archive)
         self._bell = asyncio.Event()

@@ -1,4 +1,5 @@
-"""The verbs of a runtime for many failures at once: which are like one another, and to try all of them again."""
+"""The verbs of a runtime for many failures at once: which are like one another, and to try all of
+them again."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -19,7 +20,8 @@ MOST = 1000
 
 
 class Retried(msgspec.Struct, frozen=True):
-    """What came of one of several decisions: `seq` is its record; `refused` is why there is none."""
+    """What came of one of several decisions: `seq` is its record; `refused` is why there is
+    none."""
 
     interrupt: Interrupt
     seq: int = 0
@@ -34,7 +36,9 @@ class RetryVerbs:
         """The store."""
         raise NotImplementedError
 
-    async def interrupt(self, interrupt_id: str | Interrupt, *, run_id: str | None = None) -> Interrupt:
+    async def interrupt(
+        self, interrupt_id: str | Interrupt, *, run_id: str | None = None
+    ) -> Interrupt:
         """See `Runtime.interrupt`."""
         raise NotImplementedError
 
@@ -53,10 +57,12 @@ class RetryVerbs:
         raise NotImplementedError
 
     async def alike(self, like: str | Interrupt, *, until: float = 0.0) -> list[Interrupt]:
-        """The open errors that `retry_all` would have tried again, oldest first, at most 1000; `like` first, if it is open.
+        """The open errors that `retry_all` would have tried again, oldest first, at most 1000;
+        `like` first, if it is open.
 
-        They are of the same program, failed at the same step or tool, with the same kind of error. For anything else than an
-        error, and for an error about who may let a call run, there are none.
+        They are of the same program, failed at the same step or tool, with the same kind of error.
+        For anything else than an error, and for an error about who may let a call run, there are
+        none.
 
         Args:
             like: an interrupt, its ref, or its id if no other run has the same.
@@ -88,11 +94,13 @@ class RetryVerbs:
         groups: Iterable[str] = (),
         request_id: str = "",
     ) -> list[Retried]:
-        """Try an error again, and with it all open errors that are like it: see `alike`. What came of each, `like` first.
+        """Try an error again, and with it all open errors that are like it: see `alike`. What came
+        of each, `like` first.
 
-        Each is a decision of its own, recorded before anything runs. One that is refused, because somebody else was first or
-        its tool is halted, stops none of the others. The same again, by the same person, decides nothing twice.
-        Raises `InvalidAnswer` for what is never decided together: approvals, questions, limits, calls in doubt.
+        Each is a decision of its own, recorded before anything runs. One that is refused, because
+        somebody else was first or its tool is halted, stops none of the others. The same again, by
+        the same person, decides nothing twice. Raises `InvalidAnswer` for what is never decided
+        together: approvals, questions, limits, calls in doubt.
 
         Args:
             like: an interrupt, its ref, or its id if no other run has the same.
@@ -108,7 +116,10 @@ class RetryVerbs:
         one = await self.interrupt(like)
         if likeness("", one) is None:
             raise InvalidAnswer(
-                f"interrupt {one.id!r} ({one.kind}) is decided by itself: only failed steps are retried together",
+                (
+                    f"interrupt {one.id!r} ({one.kind}) is decided by itself: only failed steps "
+                    f"are retried together"
+                ),
                 consequence="nothing was retried",
             )
         seen = digest or (like.digest if isinstance(like, Interrupt) else "")
@@ -121,8 +132,12 @@ class RetryVerbs:
         options: dict[str, Any] = {"by": by, "note": note, "groups": tuple(groups)}
         return [await self._retried(i, request_part(request, i.ref), options) for i in items]
 
-    async def _retried(self, interrupt: Interrupt, request_id: str, options: dict[str, Any]) -> Retried:
+    async def _retried(
+        self, interrupt: Interrupt, request_id: str, options: dict[str, Any]
+    ) -> Retried:
         try:
-            return Retried(interrupt, await self.answer(interrupt, "retry", request_id=request_id, **options))
+            return Retried(
+                interrupt, await self.answer(interrupt, "retry", request_id=request_id, **options)
+            )
         except AdjournError as refused:
             return Retried(interrupt, refused=refused)

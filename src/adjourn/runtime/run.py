@@ -12,7 +12,15 @@ from adjourn.core.duration import seconds
 from adjourn.core.ids import is_within, request_part
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Message
-from adjourn.core.records import Accepted, AnyRecord, CancelAsked, Emitted, PauseAsked, Resumed, Said
+from adjourn.core.records import (
+    Accepted,
+    AnyRecord,
+    CancelAsked,
+    Emitted,
+    PauseAsked,
+    Resumed,
+    Said,
+)
 from adjourn.core.run_status import RunStatus
 from adjourn.core.state import State
 from adjourn.core.status import Status
@@ -36,13 +44,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", default=Any)
 TRIES = 5
-"""How often a run that moves on is read again, so that its row and its journal are of one moment."""
+"""How often a run that moves on is read again, so that its row and its journal are of one
+moment."""
 NEVER = -1
 """No journal is so long: a command for it is only recognised, never appended."""
 
 
 class Run(Generic[T]):
-    """One execution of an agent or a flow. The handle holds nothing: any process can have one for the same run."""
+    """One execution of an agent or a flow. The handle holds nothing: any process can have one for
+    the same run."""
 
     def __init__(self, runtime: "Runtime", run_id: str) -> None:
         self._rt = runtime
@@ -54,7 +64,8 @@ class Run(Generic[T]):
         return self.id
 
     async def wait(self, timeout: float | None = None) -> Outcome[T]:
-        """Until it ends or waits for a person. Raises `RunFailed`; `TimeoutError` after `timeout` seconds (it goes on)."""
+        """Until it ends or waits for a person. Raises `RunFailed`; `TimeoutError` after `timeout`
+        seconds (it goes on)."""
         if timeout is None:
             state, records = await self._rt.worker.rest(self.id)
         else:
@@ -62,11 +73,15 @@ class Run(Generic[T]):
                 state, records = await self._rt.worker.rest(self.id)
         cause = self._rt.worker.errors.get(self.id)
         program = self._rt.programs.get(state.started.program)
-        load = program.load if program else _as_it_is
+        if program:
+            load = program.load
+        else:
+            load = _as_it_is
         return outcome_of(state, await self._checkpoint(records), load, cause)
 
     def watch(self, after: int = 0) -> AsyncIterator[Event]:
-        """Its records after `after`, once and in order, and live items as they come, until it ends. Closing it stops nothing."""
+        """Its records after `after`, once and in order, and live items as they come, until it ends.
+        Closing it stops nothing."""
         return self._rt.watch(self.id, after)
 
     async def _fold(self) -> State:
@@ -77,15 +92,16 @@ class Run(Generic[T]):
         return await self._rt.worker.earlier.conversation(await self._fold())
 
     async def requests(self) -> "list[SentRequest]":
-        """The exact request of every model call so far, made again from the journal. `proof` says whether it has the digest
-        that was recorded when it was sent."""
+        """The exact request of every model call so far, made again from the journal. `proof` says
+        whether it has the digest that was recorded when it was sent."""
         from adjourn.core.sent_request import requests
 
         records = await self._rt.store.load(self.id)
         return list(requests(records, await self._rt.worker.earlier.of(records)))
 
     async def state(self) -> "RunView":
-        """The whole of it: status, what it waits for, calls in progress, what was done. The API shows the same."""
+        """The whole of it: status, what it waits for, calls in progress, what was done. The API
+        shows the same."""
         from adjourn.runtime.changed_program import noted
         from adjourn.views.run_view import run_view
 
@@ -95,12 +111,16 @@ class Run(Generic[T]):
             if row.seq == state.seq:
                 break
             row, state = await store.get(self.id), await self._fold()
-        note = await noted(store, self.id) if row.status == Status.READY else None
+        if row.status == Status.READY:
+            note = await noted(store, self.id)
+        else:
+            note = None
         holds = holds_of(row, await self._rt.holds())
         return run_view(row, state, await self._rt.halts(), store.now(), misfit=note, holds=holds)
 
     async def picture(self) -> str:
-        """A flow's graph as a mermaid diagram: which chunks are done, running, waiting. By the run's own recorded graph."""
+        """A flow's graph as a mermaid diagram: which chunks are done, running, waiting. By the
+        run's own recorded graph."""
         from adjourn.views.diagram import mermaid
 
         state = Checkpoint(check_content(self.id, await self._rt.store.load(self.id))).state
@@ -121,7 +141,9 @@ class Run(Generic[T]):
         before = await self._rt.worker.earlier.of([*enumerate(records, 1)])
         return Checkpoint(records, secret=self._rt.secret, before=before)
 
-    async def pause(self, *, by: str = "", reason: str = "", now: bool = False, request_id: str = "") -> None:
+    async def pause(
+        self, *, by: str = "", reason: str = "", now: bool = False, request_id: str = ""
+    ) -> None:
         """Stop at the next boundary.
 
         Args:
@@ -132,14 +154,19 @@ class Run(Generic[T]):
         """
         await self._deliver(PauseAsked(now=now, by=by, reason=reason), request_id)
 
-    async def accept(self, *, by: str = "", digest: str = "", request_id: str = "") -> tuple[str, ...]:
-        """Let it go on although its program changed: with exactly the program that a worker has refused. What changed.
+    async def accept(
+        self, *, by: str = "", digest: str = "", request_id: str = ""
+    ) -> tuple[str, ...]:
+        """Let it go on although its program changed: with exactly the program that a worker has
+        refused. What changed.
 
-        Approvals of what has changed are asked for again. Raises `Refused` if no worker has refused it for that reason.
+        Approvals of what has changed are asked for again. Raises `Refused` if no worker has refused
+        it for that reason.
 
         Args:
             by: who accepts it; recorded.
-            digest: of the version that was shown; if another one was refused since, nothing is accepted.
+            digest: of the version that was shown; if another one was refused since, nothing is
+                accepted.
             request_id: the same again is the same command.
         """
         from adjourn.runtime.changed_program import noted
@@ -147,11 +174,19 @@ class Run(Generic[T]):
 
         check_outside("accept a changed program")
         note, state = await noted(self._rt.store, self.id), await self._fold()
-        found = changed(state, note) if note else ()
+        if note:
+            found = changed(state, note)
+        else:
+            found = ()
         if note is None or not found:
             if request_id and (done := await self._accepted(by, request_id)):
                 return done
-            raise Refused(self.id, "accept", await self.status(), "no worker has refused it because its agent changed")
+            raise Refused(
+                self.id,
+                "accept",
+                await self.status(),
+                "no worker has refused it because its agent changed",
+            )
         if digest and digest != version(note):
             raise Refused(
                 self.id,
@@ -160,16 +195,21 @@ class Run(Generic[T]):
                 "a worker has refused another version since",
                 advice="review the changes again",
             )
-        await self._deliver(Accepted(fingerprint=note.fingerprint, changes=found, by=by), request_id)
+        await self._deliver(
+            Accepted(fingerprint=note.fingerprint, changes=found, by=by), request_id
+        )
         self._rt.worker.refusals.forget(self.id)
         return found
 
     async def _accepted(self, by: str, request_id: str) -> tuple[str, ...]:
-        """What was accepted by this request before; () if it is a new one. What a worker had noted then is gone by now."""
+        """What was accepted by this request before; () if it is a new one. What a worker had noted
+        then is gone by now."""
         for _, record in await self._rt.store.load(self.id):
             if isinstance(record, Accepted) and record.by == by:
                 try:
-                    await self._rt.store.deliver(self.id, record, request=request_id, origin=self._rt.origin, at=NEVER)
+                    await self._rt.store.deliver(
+                        self.id, record, request=request_id, origin=self._rt.origin, at=NEVER
+                    )
                 except (AlreadyResumed, RequestReused):
                     continue
                 return record.changes
@@ -191,7 +231,8 @@ class Run(Generic[T]):
             return
         for interrupt in state.interrupts:
             await self._deliver(
-                await answered(interrupt, "retry", by=by), request_id and request_part(request_id, interrupt.id)
+                await answered(interrupt, "retry", by=by),
+                request_id and request_part(request_id, interrupt.id),
             )
         if instruction:
             await self.say(instruction, by=by, request_id=request_id and f"{request_id}/say")
@@ -206,8 +247,11 @@ class Run(Generic[T]):
         """
         await self._deliver(CancelAsked(by=by, reason=reason), request_id)
 
-    async def erase(self, *, by: str, reason: str, whole: bool = False, scrub: bool = True) -> Erasure:
-        """Remove the content of a run that has ended; see `Runtime.erase`. Twice is the same as once.
+    async def erase(
+        self, *, by: str, reason: str, whole: bool = False, scrub: bool = True
+    ) -> Erasure:
+        """Remove the content of a run that has ended; see `Runtime.erase`. Twice is the same as
+        once.
 
         Args:
             by: who erases it.
@@ -218,10 +262,12 @@ class Run(Generic[T]):
         return await self._rt.erase(self.id, by=by, reason=reason, whole=whole, scrub=scrub)
 
     async def continue_as_new(self, *, by: str, why: str = "") -> int:
-        """Begin a new chapter of this run, so that whoever reads it next begins there; the number of its record.
+        """Begin a new chapter of this run, so that whoever reads it next begins there; the number
+        of its record.
 
-        It stays the same run: its id, what people are asked, what can be undone, what was used and agreed. Nothing may be in flight:
-        wait until it rests, or pause it. Raises `Refused` otherwise. A run that has become very long does it by itself.
+        It stays the same run: its id, what people are asked, what can be undone, what was used and
+        agreed. Nothing may be in flight: wait until it rests, or pause it. Raises `Refused`
+        otherwise. A run that has become very long does it by itself.
 
         Args:
             by: who does it.
@@ -248,9 +294,11 @@ class Run(Generic[T]):
 
         return cancel_preview(await self._fold())
 
-    async def say(self, text: str, *, by: str = "", abandon: bool = False, request_id: str = "") -> list[Interrupt]:
-        """Send a message to the agent; it reads it, once, at the next boundary. Returns the questions that were
-        dropped.
+    async def say(
+        self, text: str, *, by: str = "", abandon: bool = False, request_id: str = ""
+    ) -> list[Interrupt]:
+        """Send a message to the agent; it reads it, once, at the next boundary. Returns the
+        questions that were dropped.
 
         Args:
             text: the message.
@@ -267,23 +315,36 @@ class Run(Generic[T]):
         return [i for i in State().fold_all(records[: seq - 1]).interrupts if i.kind == "question"]
 
     async def emit(
-        self, event: str, value: Any = None, *, by: str = "", request_id: str = "", decides: bool = True
+        self,
+        event: str,
+        value: Any = None,
+        *,
+        by: str = "",
+        request_id: str = "",
+        decides: bool = True,
     ) -> None:
-        """Send the run an event: it resolves what waits for it, and `External` stop conditions see it.
+        """Send the run an event: it resolves what waits for it, and `External` stop conditions see
+        it.
 
         Args:
             event: its name.
             value: what waits for it is given this.
-            by: who sends it; needed where it answers a question (`pause_for(resume_event=…)`), whose answer it then is.
+            by: who sends it; needed where it answers a question (`pause_for(resume_event=…)`),
+                whose answer it then is.
             request_id: the same again has no further effect.
-            decides: whether the sender may decide; if not, or if nobody says who it is, it answers no question, also no later one.
+            decides: whether the sender may decide; if not, or if nobody says who it is, it answers
+                no question, also no later one.
         """
         if not isinstance(event, str) or not event or event.startswith("@"):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid(f"an event must be a name that does not begin with '@', got {event!r:.80}")
+            raise Invalid(
+                f"an event must be a name that does not begin with '@', got {event!r:.80}"
+            )
         value = plain(value, "value")
         if decides and (await self._rt.store.get(self.id)).opens:
             await check_event(await self._fold(), event, value, by)
-        await self._deliver(Emitted(event=event, value=value, by=by, decides=decides and bool(by)), request_id)
+        await self._deliver(
+            Emitted(event=event, value=value, by=by, decides=decides and bool(by)), request_id
+        )
 
     async def approve(
         self,
@@ -304,12 +365,24 @@ class Run(Generic[T]):
             by, note, digest, edit, scope, groups, request_id: as there.
         """
         return await self._rt.approve(
-            await self._own(interrupt_id), by=by, note=note, digest=digest, edit=edit, scope=scope, groups=groups,
+            await self._own(interrupt_id),
+            by=by,
+            note=note,
+            digest=digest,
+            edit=edit,
+            scope=scope,
+            groups=groups,
             request_id=request_id,
-        )  # fmt: skip
+        )
 
     async def deny(
-        self, interrupt_id: str | Interrupt, *, by: str, note: str = "", digest: str = "", request_id: str = ""
+        self,
+        interrupt_id: str | Interrupt,
+        *,
+        by: str,
+        note: str = "",
+        digest: str = "",
+        request_id: str = "",
     ) -> int:
         """Refuse a call of this run; see `Runtime.deny`.
 
@@ -340,14 +413,22 @@ class Run(Generic[T]):
             by, note, digest, groups, request_id: as there.
         """
         return await self._rt.answer(
-            await self._own(interrupt_id), value, by=by, note=note, digest=digest, groups=groups, request_id=request_id
+            await self._own(interrupt_id),
+            value,
+            by=by,
+            note=note,
+            digest=digest,
+            groups=groups,
+            request_id=request_id,
         )
 
     async def _own(self, interrupt: str | Interrupt) -> str | Interrupt:
         """The interrupt, or its ref; raises if it is not one of this run's."""
         if isinstance(interrupt, Interrupt):
             if interrupt.run_id != self.id:
-                raise Invalid(f"interrupt {interrupt.ref!r} is of another run", advice=f"this is {self.id!r}")
+                raise Invalid(
+                    f"interrupt {interrupt.ref!r} is of another run", advice=f"this is {self.id!r}"
+                )
             return interrupt
         return (await self._rt.interrupt(interrupt, run_id=self.id)).ref
 
@@ -363,14 +444,14 @@ class Run(Generic[T]):
     ) -> "Run[T]":
         """A new run from a boundary of this one. This run stays as it is.
 
-        Results recorded before the boundary are reused, not executed again. Approvals are asked again: they
-        were about this run.
+        Results recorded before the boundary are reused, not executed again. Approvals are asked
+        again: they were about this run.
 
         Args:
             at: the record after which it begins; None: the latest boundary.
             input: another input.
-            answers: answers by interrupt id; `"reopen"`: questions are asked again; `"keep"`: recorded
-                answers stay.
+            answers: answers by interrupt id; `"reopen"`: questions are asked again; `"keep"`:
+                recorded answers stay.
             instruction: a message that the agent reads first.
             run_id: the new run's id; without one, a new one.
             by: who forks.
@@ -379,9 +460,10 @@ class Run(Generic[T]):
             self, at, input=input, answers=answers, instruction=instruction, run_id=run_id, by=by
         )
 
-    def child(self, path: str) -> "Child":
-        """A nested agent of this run, looked at by itself. `path` is the call that opened it, for example `"2.0"`."""
-        return Child(self, path)
+    def child(self, path: str) -> "ChildRun":
+        """A nested agent of this run, looked at by itself. `path` is the call that opened it, for
+        example `"2.0"`."""
+        return ChildRun(self, path)
 
     async def audit(self, *, after: int = 0, limit: int = 100) -> "list[AuditEntry]":
         """Everything that anyone wanted of this run, also what was refused.
@@ -392,7 +474,10 @@ class Run(Generic[T]):
         """
         from adjourn.views.audit_entry import AuditEntry
 
-        return [AuditEntry.of(line) for line in await self._rt.store.audit(self.id, after=after, limit=limit)]
+        return [
+            AuditEntry.of(line)
+            for line in await self._rt.store.audit(self.id, after=after, limit=limit)
+        ]
 
     async def _deliver(self, command: Any, request_id: str) -> None:
         await self._rt.deliver(self.id, command, request_id)
@@ -401,8 +486,9 @@ class Run(Generic[T]):
         return f"Run({self.id!r})"
 
 
-class Child:
-    """A view of one nested agent: its conversation and what waits inside it. Commands go to the run."""
+class ChildRun:
+    """A view of one nested agent: its conversation and what waits inside it. Commands go to the
+    run."""
 
     def __init__(self, run: "Run[Any]", path: str) -> None:
         self.run, self.path = run, path
@@ -412,7 +498,10 @@ class Child:
         thread = state.threads.get(self.path)
         if thread is None or not self.path:
             known = ", ".join(repr(p) for p in state.threads if p) or "none"
-            raise NotFound(f"run {self.run.id!r} has no nested agent at {self.path!r}", advice=f"there are: {known}")
+            raise NotFound(
+                f"run {self.run.id!r} has no nested agent at {self.path!r}",
+                advice=f"there are: {known}",
+            )
         return state, thread
 
     async def agent(self) -> str:
@@ -431,7 +520,9 @@ class Child:
     async def output(self) -> Any:
         """What it handed over, or None while it works."""
         _, thread = await self._thread()
-        return thread.output if thread.final else None
+        if thread.final:
+            return thread.output
+        return None
 
 
 def _as_it_is(value: Any) -> Any:

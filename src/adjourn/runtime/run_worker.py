@@ -1,4 +1,5 @@
-"""What drives the runs of a runtime, whoever begins it: what everybody in the process may ask of it."""
+"""What drives the runs of a runtime, whoever begins it: what everybody in the process may ask of
+it."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -13,11 +14,16 @@ from adjourn.runtime.advancer import Advancer
 
 
 class RunWorker:
-    """One of a runtime: a `Worker` drives what is due by itself, a `LocalWorker` what somebody waits for."""
+    """One of a runtime: a `Worker` drives what is due by itself, a `LocalWorker` what somebody
+    waits for."""
 
     def __init__(self, advancer: Advancer) -> None:
         self.advancer, self.id = advancer, advancer.id
-        self.earlier, self.errors, self.refusals = advancer.earlier, advancer.errors, advancer.refusals
+        self.earlier, self.errors, self.refusals = (
+            advancer.earlier,
+            advancer.errors,
+            advancer.refusals,
+        )
         self.left = advancer.left
 
     def register(self, program: Program, *, work: bool = True) -> None:
@@ -28,7 +34,8 @@ class RunWorker:
         return nullcontext()
 
     def begin(self, started: Started, *, new: bool) -> None:
-        """A run that this process has just created, if it is `new`: its state is known, so there is nothing to look up."""
+        """A run that this process has just created, if it is `new`: its state is known, so there is
+        nothing to look up."""
         raise NotImplementedError
 
     def wake(self, run: str, *, replaces: str = "", stops: bool = False) -> None:
@@ -39,14 +46,16 @@ class RunWorker:
         raise NotImplementedError
 
     async def rest(self, run: str) -> tuple[State, Sequence[AnyRecord]]:
-        """The run's state and its records, once it has ended or waits for a person. Raises the error if it cannot go on here."""
+        """The run's state and its records, once it has ended or waits for a person. Raises the
+        error if it cannot go on here."""
         raise NotImplementedError
 
     async def rested(self, run: str) -> None:
         """Return when this process has let go of the run."""
 
     async def close(self, grace: float) -> None:
-        """Start nothing new, cut model calls, wait `grace` for tools in flight, and hand the runs back."""
+        """Start nothing new, cut model calls, wait `grace` for tools in flight, and hand the runs
+        back."""
 
     def closed(self) -> None:
         """The store is closed as well."""
@@ -58,25 +67,40 @@ class RunWorker:
         return run in self.advancer.running
 
     def kept(self, run: str) -> State | None:
-        """What the run meant when this process let go of it, if that is still known; see `HotStates.look`."""
+        """What the run meant when this process let go of it, if that is still known; see
+        `HotStates.look`."""
         return self.advancer.hot.look(run)
 
     def asked(self, given: str | Interrupt) -> Interrupt | None:
-        """An interrupt that was open when this process let go of its run, to build an answer of; None if it is not known here.
+        """An interrupt that was open when this process let go of its run, to build an answer of;
+        None if it is not known here.
 
-        What was asked never changes, so nobody need read it again. Whether it is still open is for the store to say.
+        What was asked never changes, so nobody need read it again. Whether it is still open is for
+        the store to say.
         """
-        name = given.ref if isinstance(given, Interrupt) else given
-        places = places_of(name) if isinstance(name, str) else []  # pyright: ignore[reportUnnecessaryIsInstance]
+        if isinstance(given, Interrupt):
+            name = given.ref
+        else:
+            name = given
+        if isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            places = places_of(name)
+        else:
+            places = []
         if len(places) != 1 or not places[0][0]:
             return None
         [(run, local)] = places
         state = self.kept(run)
-        found = state.open.get(local) if state is not None and state.trust is None else None
-        return view(run, found.seq, found.record) if found is not None else None
+        if state is not None and state.trust is None:
+            found = state.open.get(local)
+        else:
+            found = None
+        if found is not None:
+            return view(run, found.seq, found.record)
+        return None
 
     def cut(self, run: str, seq: int) -> None:
-        """The word at `seq` ends the run's model calls: they need not wait until its driver has read it."""
+        """The word at `seq` ends the run's model calls: they need not wait until its driver has
+        read it."""
         if drive := self.advancer.running.get(run):
             drive.cut(seq)
 

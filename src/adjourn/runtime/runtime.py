@@ -1,4 +1,5 @@
-"""The runtime: a store, programs, and every verb. Any number of processes may have one on the same store."""
+"""The runtime: a store, programs, and every verb. Any number of processes may have one on the same
+store."""
 
 import os
 import socket
@@ -65,29 +66,32 @@ SEVERAL = 5
 class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
     """A store, agents and flows, and all verbs.
 
-    Use it as `async with Runtime("sqlite:///adjourn.db", [agent]) as rt:`. Without programs it can read,
-    decide and control; with a run's agent or flow it also advances it. Leaving it waits for running tools,
-    aborts model calls and releases the runs: another process continues with them.
+    Use it as `async with Runtime("sqlite:///adjourn.db", [agent]) as rt:`. Without programs it can
+    read, decide and control; with a run's agent or flow it also advances it. Leaving it waits for
+    running tools, aborts model calls and releases the runs: another process continues with them.
 
     Args:
         store: an address (`"sqlite:///file.db"`, `"memory://"`), or a `Store`.
         programs: the agents and flows whose runs it advances.
         resources: the live objects that tools need, by name.
         secret: signs and verifies checkpoints; without one, `ADJOURN_SECRET`.
-        deciders: public keys (a file, its lines, or a `Deciders`): only decisions count that one of them has
-            signed.
-        signing_key: signs what is decided here (a key's file, or a `SigningKey`); it belongs where no tools
-            run.
+        deciders: public keys (a file, its lines, or a `Deciders`): only decisions count that one of
+            them has signed.
+        signing_key: signs what is decided here (a key's file, or a `SigningKey`); it belongs where
+            no tools run.
         lease: seconds after which another machine may take over the runs of one that has stopped.
         grace: seconds that running tools get when the runtime closes.
         concurrency: how many runs it advances at the same time.
         max_deaths: a run whose worker died so many times in a row waits for a person.
-        on_change: what to do with a run of another definition: `"refuse"`, or `"warn"` and continue.
-        work: False: it starts runs of its programs and leaves it to other processes to advance them.
-        audit_key: signs and checks the seals of the audit: the file of an Ed25519 key (`adjourn keys new`),
-            or of public keys, which only check. Without it, `ADJOURN_AUDIT_SECRET` does (HMAC), and without
-            that nothing is signed.
-        hot_bytes: bytes of waiting runs that stay in memory, so that an answer costs only what is new.
+        on_change: what to do with a run of another definition: `"refuse"`, or `"warn"` and
+            continue.
+        work: False: it starts runs of its programs and leaves it to other processes to advance
+            them.
+        audit_key: signs and checks the seals of the audit: the file of an Ed25519 key (`adjourn
+            keys new`), or of public keys, which only check. Without it,
+            `ADJOURN_AUDIT_SECRET` does (HMAC), and without that nothing is signed.
+        hot_bytes: bytes of waiting runs that stay in memory, so that an answer costs only what is
+            new.
         retain: what ended longer ago is pruned: `"30d"`, or `{"completed": "30d"}`.
         archive: the directory into which pruned runs are written.
     """
@@ -131,7 +135,9 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         self._works, self._marked, self._hot_bytes = work, False, whole("hot_bytes", hot_bytes)
         self._resources = dict(resources or {})
         if secret is not None:
-            key_ring(secret)  # a secret that protects nothing is refused here, not at the first checkpoint
+            key_ring(
+                secret
+            )  # a secret that protects nothing is refused here, not at the first checkpoint
         self.secret = secret
         self._audit_key, self._audit_keys = audit_key, ()
         self._sealer: Sealer | None = None
@@ -146,7 +152,10 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
 
         if self._store is not None:
             raise Misused("this runtime is open already")
-        self._store = open_store(self._address) if isinstance(self._address, str) else self._address
+        if isinstance(self._address, str):
+            self._store = open_store(self._address)
+        else:
+            self._store = self._address
         try:
             await self.signatures.open(self._store, self.origin)
             if self._programs and self._works:
@@ -155,10 +164,18 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             await self._let_go()
             raise
         self._worker = Worker(
-            self._store, self.feed, self.clock, resources=self._resources, ttl=self._lease, grace=self._grace,
-            concurrency=self._concurrency, on_change=self._on_change, trust=self.signatures.trust, max_deaths=self._max_deaths,
+            self._store,
+            self.feed,
+            self.clock,
+            resources=self._resources,
+            ttl=self._lease,
+            grace=self._grace,
+            concurrency=self._concurrency,
+            on_change=self._on_change,
+            trust=self.signatures.trust,
+            max_deaths=self._max_deaths,
             hot_bytes=self._hot_bytes,
-        )  # fmt: skip
+        )
         self._audit_keys = audit_keys(self._audit_key)
         self._sealer = Sealer(self._store, self.clock, self._audit_keys)
         self._live = LiveText(self._store, self.feed)
@@ -190,7 +207,9 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
     @property
     def address(self) -> str:
         """Where its store is."""
-        return self._address if isinstance(self._address, str) else self._address.address
+        if isinstance(self._address, str):
+            return self._address
+        return self._address.address
 
     @property
     def store(self) -> Store:
@@ -228,7 +247,9 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             self._marked = True
             mark()
 
-    async def watch(self, run_id: str, after: int = 0, *, load: Load | None = None) -> AsyncIterator[Event]:
+    async def watch(
+        self, run_id: str, after: int = 0, *, load: Load | None = None
+    ) -> AsyncIterator[Event]:
         """See `Run.watch`.
 
         Args:
@@ -263,12 +284,12 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             program: the agent or flow.
             input: a string or any JSON value.
             run_id: the run's id; without one, a new one.
-            session: the session that it belongs to: it is the next turn after the last run of this agent in
-                the session.
+            session: the session that it belongs to: it is the next turn after the last run of this
+                agent in the session.
             labels: names and values to filter by.
             by: who starts it.
-            after: a run that has ended (the `Run`, its id or its checkpoint): this run is the next turn of
-                its conversation; None: it begins a conversation of its own.
+            after: a run that has ended (the `Run`, its id or its checkpoint): this run is the next
+                turn of its conversation; None: it begins a conversation of its own.
             queue: `"session"`: it waits until all earlier runs of its session have ended, and has a
                 conversation of its own.
         """
@@ -276,11 +297,19 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         self._check_requester(program.name, by)
         before = await self._beginning(program, after, session or "", queue, run_id)
         started = Started(
-            run=new_run_id() if run_id is None else check_chosen(run_id, "run_id"), kind=program.kind, program=program.name,
-            fingerprint=program.fingerprint, input=plain(input, "input"), by=by, labels=checked_labels(labels),
-            graph=program.blueprint, **before,
-        )  # fmt: skip
-        started = stamped(started, self.store.now())  # what this process remembers must be what the store has
+            run=new_run_id() if run_id is None else check_chosen(run_id, "run_id"),
+            kind=program.kind,
+            program=program.name,
+            fingerprint=program.fingerprint,
+            input=plain(input, "input"),
+            by=by,
+            labels=checked_labels(labels),
+            graph=program.blueprint,
+            **before,
+        )
+        started = stamped(
+            started, self.store.now()
+        )  # what this process remembers must be what the store has
         with self.worker.expecting(started.run):
             self.worker.begin(started, new=await self.store.create(started, origin=self.origin))
         return Run(self, started.run)
@@ -314,22 +343,32 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         """Runs, newest first.
 
         Args:
-            status: only with this status, as it is shown: also `failed`, `held` and the others that are
-                derived.
+            status: only with this status, as it is shown: also `failed`, `held` and the others that
+                are derived.
             agent, session: only of this agent or flow; only of this session.
             label: only with this label, as `(name, value)`.
             text: only those whose title, id or agent contains this string.
-            since, until: only those created from the one to before the other, in seconds since 1970.
+            since, until: only those created from the one to before the other, in seconds since
+            1970.
             after: the last id of the page before.
             limit: at most so many.
         """
         known = [shown.value for shown in RunStatus]
         if status and status not in known:
-            raise Invalid(f"unknown status {status!r}", advice=f"use one of {', '.join(sorted(known))}")
+            raise Invalid(
+                f"unknown status {status!r}", advice=f"use one of {', '.join(sorted(known))}"
+            )
         found = Filter(
-            status=status, program=agent, session=session, label=label, text=text, since=since, until=until, after=after,
+            status=status,
+            program=agent,
+            session=session,
+            label=label,
+            text=text,
+            since=since,
+            until=until,
+            after=after,
             limit=limited(limit),
-        )  # fmt: skip
+        )
         from adjourn.views.run_view import run_summary
 
         rows = await self.store.runs(found)
@@ -345,20 +384,29 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             agent, kind, run: only of this agent or flow, of this kind, of this run.
             after, limit: the last id of the page before; at most so many.
         """
-        return await self.store.inbox(Filter(program=agent, kind=kind, run=run, after=after, limit=limited(limit)))
+        return await self.store.inbox(
+            Filter(program=agent, kind=kind, run=run, after=after, limit=limited(limit))
+        )
 
     # Decisions
 
-    async def interrupt(self, interrupt_id: str | Interrupt, *, run_id: str | None = None) -> Interrupt:
+    async def interrupt(
+        self, interrupt_id: str | Interrupt, *, run_id: str | None = None
+    ) -> Interrupt:
         """One interrupt; raises `UnknownInterrupt`.
 
         Args:
             interrupt_id: its id if that is unique, or its ref.
             run_id: the run it belongs to, if that is known.
         """
-        name = interrupt_id.ref if isinstance(interrupt_id, Interrupt) else interrupt_id
+        if isinstance(interrupt_id, Interrupt):
+            name = interrupt_id.ref
+        else:
+            name = interrupt_id
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid(f"an interrupt is named by its ref or its id, or given itself, not {name!r:.80}")
+            raise Invalid(
+                f"an interrupt is named by its ref or its id, or given itself, not {name!r:.80}"
+            )
         places = places_of(name, run_id)
         for run, local in places:
             found = await self.store.inbox(Filter(run=run, interrupt=local, limit=SEVERAL))
@@ -366,11 +414,16 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
                 return found[0]
             if found:
                 refs = ", ".join(repr(i.ref) for i in found)
-                raise Invalid(f"several runs have an interrupt {name!r}", advice=f"name one by its ref: {refs}")
+                raise Invalid(
+                    f"several runs have an interrupt {name!r}",
+                    advice=f"name one by its ref: {refs}",
+                )
         run = places[0][0] if places else ""
         if run or run_id is not None:
             await self.get(run)
-        raise UnknownInterrupt(name, [i.ref for i in await self.store.inbox(Filter(run=run, limit=20))])
+        raise UnknownInterrupt(
+            name, [i.ref for i in await self.store.inbox(Filter(run=run, limit=20))]
+        )
 
     async def approve(
         self,
@@ -386,7 +439,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
     ) -> int:
         """Let a call run: once, exactly as shown. Returns the number of the record.
 
-        Of several decisions one is recorded; the others raise `AlreadyDecided`, naming who was first.
+        Of several decisions one is recorded; the others raise `AlreadyDecided`, naming who was
+        first.
 
         Args:
             interrupt_id: its id if that is unique, its ref, or the `Interrupt` itself.
@@ -399,10 +453,18 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             groups: the groups of the approver.
         """
         decision = Decision.approve(note, edit, scope)
-        return await self._decide(interrupt_id, decision, by, digest, request_id, checked_groups(groups))
+        return await self._decide(
+            interrupt_id, decision, by, digest, request_id, checked_groups(groups)
+        )
 
     async def deny(
-        self, interrupt_id: str | Interrupt, *, by: str, note: str = "", digest: str = "", request_id: str = ""
+        self,
+        interrupt_id: str | Interrupt,
+        *,
+        by: str,
+        note: str = "",
+        digest: str = "",
+        request_id: str = "",
     ) -> int:
         """Refuse a call; the model reads the refusal and continues. Returns the record's number.
 
@@ -423,16 +485,22 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         request_id: str = "",
         groups: Iterable[str] = (),
     ) -> int:
-        """Answer a question, or choose for a call in doubt, an error, a limit or an undo. Returns the record's
-        number.
+        """Answer a question, or choose for a call in doubt, an error, a limit or an undo. Returns
+        the record's number.
 
         Args:
             value: the answer, or the choice.
             interrupt_id, by, note, digest, request_id, groups: as for `approve`.
         """
-        if note and not isinstance(value, Decision) and (await self.interrupt(interrupt_id)).kind != "approval":
+        if (
+            note
+            and not isinstance(value, Decision)
+            and (await self.interrupt(interrupt_id)).kind != "approval"
+        ):
             value = Decision.value(value, note)
-        return await self._decide(interrupt_id, value, by, digest, request_id, checked_groups(groups))
+        return await self._decide(
+            interrupt_id, value, by, digest, request_id, checked_groups(groups)
+        )
 
     async def _decide(
         self,
@@ -447,12 +515,17 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             raise Invalid("a decision needs by=: who decides")
         interrupt = self.worker.asked(given) or await self.interrupt(given)
         command = await answered(interrupt, answer, by=by)
-        seen = given.digest if isinstance(given, Interrupt) and not digest else digest
+        if isinstance(given, Interrupt) and not digest:
+            seen = given.digest
+        else:
+            seen = digest
         if not (interrupt.call and interrupt.call.digest):  # the store knows no digest of it
             if seen and seen != interrupt.digest:
                 raise StaleDecision(interrupt.id, seen, interrupt.digest)
             seen = ""
-        if groups or seen:  # whether the digest is the right one is for the store to say, and to write down
+        if (
+            groups or seen
+        ):  # whether the digest is the right one is for the store to say, and to write down
             command = msgspec.structs.replace(command, groups=groups, digest=seen or command.digest)
         return await self.deliver(interrupt.run_id, command, request_id)
 
@@ -463,13 +536,16 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         command = await self.signatures.sealed(run_id, command)
         with self.worker.expecting(run_id):
             seq = await self.store.deliver(run_id, command, request=request_id, origin=self.origin)
-            if isinstance(command, CancelAsked) or (isinstance(command, PauseAsked) and command.now):
+            if isinstance(command, CancelAsked) or (
+                isinstance(command, PauseAsked) and command.now
+            ):
                 self.worker.cut(run_id, seq)
             self.worker.wake(run_id, stops=isinstance(command, CancelAsked | PauseAsked))
         return seq
 
     def _check_requester(self, program: str, by: str) -> None:
-        """Raise `Invalid` where a rule of the program wants somebody else than who shaped the run, and nobody says who."""
+        """Raise `Invalid` where a rule of the program wants somebody else than who shaped the run,
+        and nobody says who."""
         if known := self.programs.get(program):
             known.program.check_requester(by)
 
@@ -486,21 +562,29 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         by: str = "",
         on_change: OnChange | None = None,
     ) -> Run[Any]:
-        """Continue from a checkpoint, once: the second time, and for a run that has moved on, it raises
-        `AlreadyResumed`.
+        """Continue from a checkpoint, once: the second time, and for a run that has moved on, it
+        raises `AlreadyResumed`.
 
         A checkpoint from elsewhere is imported. Everything is checked before anything is recorded.
 
         Args:
-            checkpoint, answer, answers, approved, instruction, by, on_change: as for `Agent.resume`.
+            checkpoint, answer, answers, approved, instruction, by, on_change: as for
+            `Agent.resume`.
         """
         from adjourn.runtime.prepare import Continuation, enter
 
         on_change = on_change or self._on_change
         wanted = Continuation(
-            answer=answer, answers=answers, approved=approved, instruction=instruction, by=by, on_change=on_change
+            answer=answer,
+            answers=answers,
+            approved=approved,
+            instruction=instruction,
+            by=by,
+            on_change=on_change,
         )
-        return await enter(self, await self._prepared(taken_over(checkpoint, secret=self.secret), wanted))
+        return await enter(
+            self, await self._prepared(taken_over(checkpoint, secret=self.secret), wanted)
+        )
 
     async def _prepared(self, saved: Checkpoint, wanted: "Continuation") -> "Prepared":
         from adjourn.runtime.prepare import prepare
@@ -533,11 +617,22 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             at, input, answers, instruction, run_id, by: as there.
         """
         old = check_content(run.id, await self.store.load(run.id))
-        new = new_run_id() if run_id is None else check_chosen(run_id, "run_id")
-        changed = {} if input is MISSING else {"input": plain(input, "input")}
-        how = answers if isinstance(answers, str) else "reopen"
+        if run_id is None:
+            new = new_run_id()
+        else:
+            new = check_chosen(run_id, "run_id")
+        if input is MISSING:
+            changed = {}
+        else:
+            changed = {"input": plain(input, "input")}
+        if isinstance(answers, str):
+            how = answers
+        else:
+            how = "reopen"
         if how not in ("keep", "reopen") or not isinstance(answers, str | Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid(f"answers= must be 'keep', 'reopen' or {{interrupt: answer}}, got {answers!r:.80}")
+            raise Invalid(
+                f"answers= must be 'keep', 'reopen' or {{interrupt: answer}}, got {answers!r:.80}"
+            )
         if answers not in (None, "reopen"):
             check_outside("decide")
         check_names(by=by)
@@ -548,7 +643,10 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
 
         made = forked(old, at, new, by, changed, how, instruction)
         saved = Checkpoint(self.signatures.kept(new, made))
-        answered_here = answers.items() if isinstance(answers, Mapping) else ()
+        if isinstance(answers, Mapping):
+            answered_here = answers.items()
+        else:
+            answered_here = ()
         given = {ref_of(new, local_of(run.id, id)): value for id, value in answered_here}
         wanted = Continuation(answers=given or None, by=by, attended=True)
         return await enter(self, await prepare(saved, None, wanted, self.store.now()), is_new=True)

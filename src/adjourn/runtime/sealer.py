@@ -1,4 +1,5 @@
-"""The sealer: every few seconds, and at the end, it seals what was touched. Any number of processes may have one."""
+"""The sealer: every few seconds, and at the end, it seals what was touched. Any number of processes
+may have one."""
 
 import asyncio
 import logging
@@ -17,9 +18,12 @@ EVERY = 10.0
 
 
 class Sealer:
-    """Seals a store while it runs. It remembers its last seal: on top of a store that has lost it, it seals nothing."""
+    """Seals a store while it runs. It remembers its last seal: on top of a store that has lost it,
+    it seals nothing."""
 
-    def __init__(self, store: AuditLog, clock: Clock, keys: Sequence[AuditKey] = (), every: float = EVERY) -> None:
+    def __init__(
+        self, store: AuditLog, clock: Clock, keys: Sequence[AuditKey] = (), every: float = EVERY
+    ) -> None:
         self._store, self._clock, self._every = store, clock, every
         self._key = next((key for key in keys if key.can_sign), None)
         self._last: Seal | None = None
@@ -33,7 +37,8 @@ class Sealer:
             self._task = asyncio.get_running_loop().create_task(self._run(), name="adjourn-seal")
 
     async def once(self) -> Seal | None:
-        """Seal everything that was touched; the last seal made, None if there was nothing to seal or it is for others."""
+        """Seal everything that was touched; the last seal made, None if there was nothing to seal
+        or it is for others."""
         made: Seal | None = None
         while (seal := await self._store.seal(self._key, after=self._last)) is not None:
             made = self._last = seal
@@ -53,7 +58,11 @@ class Sealer:
             self._warned = ""
         except AdjournError as e:
             if str(e) != self._warned:  # once, not every ten seconds
-                log.log(logging.ERROR if isinstance(e, AuditBroken) else logging.WARNING, "not sealed: %s", e)
+                log.log(
+                    logging.ERROR if isinstance(e, AuditBroken) else logging.WARNING,
+                    "not sealed: %s",
+                    e,
+                )
             self._warned = str(e)
 
     async def close(self, grace: float) -> None:

@@ -17,14 +17,19 @@ LINES = 1_000
 
 
 async def near_ids(store: Lists, id: str) -> list[str]:
-    """At most three ids that are like `id`: those that begin with it, or as it does, and the newest, the likest first.
+    """At most three ids that are like `id`: those that begin with it, or as it does, and the
+    newest, the likest first.
 
-    It reads a bounded number of rows, through an index. For an id that nobody could have typed there are none.
+    It reads a bounded number of rows, through an index. For an id that nobody could have typed
+    there are none.
     """
     if not id or len(id) > 200:
         return []
     beginnings = {id, id.upper(), id[:-1], id[: len(id) // 2]}
-    filters = [Filter(limit=NEWEST), *(Filter(prefix=text, limit=ALIKE) for text in beginnings if text)]
+    filters = [
+        Filter(limit=NEWEST),
+        *(Filter(prefix=text, limit=ALIKE) for text in beginnings if text),
+    ]
     by_text: dict[str, list[str]] = {}
     for filter in filters:
         for row in await store.runs(filter):
@@ -38,7 +43,8 @@ async def near_ids(store: Lists, id: str) -> list[str]:
 
 
 async def did_you_mean(store: Store, unknown: UnknownRun) -> UnknownRun:
-    """The same error, which says how the run was pruned, or has the ids that are like the one that was given."""
+    """The same error, which says how the run was pruned, or has the ids that are like the one that
+    was given."""
     if unknown.near or unknown.pruned:
         return unknown
     if pruned := await how_it_was_pruned(store, unknown.run_id):

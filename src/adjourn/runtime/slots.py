@@ -1,10 +1,12 @@
-"""Who may be at work in this process at the same time: so many runs, one suspect alone, and whoever only stops things."""
+"""Who may be at work in this process at the same time: so many runs, one suspect alone, and whoever
+only stops things."""
 
 import asyncio
 from collections.abc import Callable
 
 PATIENCE = 10.0
-"""Seconds that a suspect waits for the others to end. New runs wait behind it meanwhile, so it cannot be long."""
+"""Seconds that a suspect waits for the others to end. New runs wait behind it meanwhile, so it
+cannot be long."""
 
 Later = Callable[[float, Callable[[], None]], object]
 
@@ -16,19 +18,25 @@ def _later(seconds: float, do: Callable[[], None]) -> asyncio.TimerHandle:
 class Slots:
     """`number` runs at a time, first come, first served.
 
-    A suspect (`core.quarantine`) is at work alone: it waits until the others have ended, for `PATIENCE` seconds, and nobody begins
-    beside it. What only stops things (a pause, a cancel) never waits and takes no slot.
+    A suspect (`core.quarantine`) is at work alone: it waits until the others have ended, for
+    `PATIENCE` seconds, and nobody begins beside it. What only stops things (a pause, a cancel)
+    never waits and takes no slot.
     """
 
     def __init__(self, number: int, later: Later | None = None) -> None:
         self._number, self._later = number, later or _later
         self._working: set[str] = set()
         self._alone = ""
-        self._queue: dict[str, Callable[[], None]] = {}  # those that wait, and what lets each of them in
-        self._suspects: dict[str, bool] = {}  # those that wait, and whether they have waited long enough
+        self._queue: dict[
+            str, Callable[[], None]
+        ] = {}  # those that wait, and what lets each of them in
+        self._suspects: dict[
+            str, bool
+        ] = {}  # those that wait, and whether they have waited long enough
 
     def call(self, run: str, begin: Callable[[], None]) -> None:
-        """Call `begin` when the run may be at work, perhaps at once. While it waits, it is nothing but a place in the queue."""
+        """Call `begin` when the run may be at work, perhaps at once. While it waits, it is nothing
+        but a place in the queue."""
         self._queue[run] = begin
         self._admit()
 
@@ -68,7 +76,9 @@ class Slots:
     @property
     def free(self) -> int:
         """How many could begin now."""
-        return 0 if self._queue or self._alone else max(0, self._number - len(self._working))
+        if self._queue or self._alone:
+            return 0
+        return max(0, self._number - len(self._working))
 
     @property
     def is_anybody_queued(self) -> bool:
@@ -123,7 +133,10 @@ class Slots:
         while self._queue and not self._alone:
             run = next(iter(self._queue))
             suspect = run in self._suspects
-            others = 0 if suspect and self._suspects[run] else len(self._working)
+            if suspect and self._suspects[run]:
+                others = 0
+            else:
+                others = len(self._working)
             if others >= (1 if suspect else self._number):
                 return
             if suspect:

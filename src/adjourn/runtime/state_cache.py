@@ -19,7 +19,8 @@ class Folded(msgspec.Struct, frozen=True):
     state: State
     size: int = 0
     erasures: int = -1
-    """How many runs of the store had been erased when the turns before it were read; -1 if nobody knows."""
+    """How many runs of the store had been erased when the turns before it were read; -1 if nobody
+    knows."""
 
     @property
     def weight(self) -> int:
@@ -27,10 +28,11 @@ class Folded(msgspec.Struct, frozen=True):
         return self.size + self.state.seq * RECORD
 
 
-class HotStates(Mapping[str, tuple[int, bytes]]):
+class StateCache(Mapping[str, tuple[int, bytes]]):
     """The states that were put away last, as many as fit. Whoever takes one has it alone.
 
-    As a mapping: the last record that is known of each run, and the hash of its chain there. Any thread may look there.
+    As a mapping: the last record that is known of each run, and the hash of its chain there. Any
+    thread may look there.
     """
 
     def __init__(self, limit: int = BYTES) -> None:
@@ -46,9 +48,12 @@ class HotStates(Mapping[str, tuple[int, bytes]]):
         return found[0]
 
     def look(self, run: str) -> State | None:
-        """The state of a run, if it is here. It stays, and is another's: it is only to be looked at, before anybody is waited for."""
+        """The state of a run, if it is here. It stays, and is another's: it is only to be looked
+        at, before anybody is waited for."""
         found = self._states.get(run)
-        return found[0].state if found else None
+        if found:
+            return found[0].state
+        return None
 
     def keep(self, run: str, folded: Folded) -> None:
         """Put a state away; the oldest make room."""

@@ -17,7 +17,8 @@ T = TypeVar("T", default=str)
 
 
 class RunStream(Generic[T]):
-    """A live storeless run. Iterate it for events; `pause`, `cancel` and `say` act on it; then `outcome`."""
+    """A live storeless run. Iterate it for events; `pause`, `cancel` and `say` act on it; then
+    `outcome`."""
 
     def __init__(self, runtime: LocalRuntime, begin: Callable[[], Awaitable[Run[T]]]) -> None:
         self._runtime, self._begin = runtime, begin
@@ -37,7 +38,9 @@ class RunStream(Generic[T]):
 
     def _drive(self, run: Run[T]) -> None:
         self._rests = False
-        self._task = asyncio.get_running_loop().create_task(self._until_rest(run), name="adjourn-stream")
+        self._task = asyncio.get_running_loop().create_task(
+            self._until_rest(run), name="adjourn-stream"
+        )
 
     async def _until_rest(self, run: Run[T]) -> Outcome[T]:
         try:
@@ -95,7 +98,8 @@ class RunStream(Generic[T]):
         self._go_on()
 
     def _go_on(self) -> None:
-        """If the run had come to rest, it continues and rests again: `wait()`, or iterate once more."""
+        """If the run had come to rest, it continues and rests again: `wait()`, or iterate once
+        more."""
         if self._task is not None and self._task.done():
             self._drive(self._open())
 
@@ -106,10 +110,13 @@ class RunStream(Generic[T]):
 
     @property
     def outcome(self) -> Outcome[T]:
-        """How it rested; raises `RunFailed` if it failed, `Misused` while it runs (iterate it to the end, or `await wait()`)."""
+        """How it rested; raises `RunFailed` if it failed, `Misused` while it runs (iterate it to
+        the end, or `await wait()`)."""
         self._open()
         if self._task is None or not self._task.done():
-            raise Misused("the run has not come to rest yet: iterate it to its end, or `await run.wait()`")
+            raise Misused(
+                "the run has not come to rest yet: iterate it to its end, or `await run.wait()`"
+            )
         return self._task.result()
 
     async def wait(self) -> Outcome[T]:

@@ -21,9 +21,15 @@ if TYPE_CHECKING:
 
 
 async def beginning(
-    rt: "Runtime", program: Definition[Any], after: Any, session: str, queue: str | None, run_id: str | None
+    rt: "Runtime",
+    program: Definition[Any],
+    after: Any,
+    session: str,
+    queue: str | None,
+    run_id: str | None,
 ) -> dict[str, Any]:
-    """What a run begins with: its session, its options, and the conversation that it goes on with."""
+    """What a run begins with: its session, its options, and the conversation that it goes on
+    with."""
     if after is MISSING and session and not queue:
         before = await last_of_session(rt, program, session, run_id or "")
     else:
@@ -36,15 +42,18 @@ async def beginning(
 async def conversation_before(
     rt: "Runtime", program: Definition[Any], after: "Run[Any] | Saved | None"
 ) -> dict[str, Any]:
-    """What a run begins with that goes on with another's conversation: a run's, the run's of this id, or a checkpoint's.
+    """What a run begins with that goes on with another's conversation: a run's, the run's of this
+    id, or a checkpoint's.
 
-    It refers to that run if the store has it; else the conversation is copied. Raises `UnknownRun`, `CheckpointInvalid`, or
-    `Refused` if that run has not ended; `Conflict` if either is a flow.
+    It refers to that run if the store has it; else the conversation is copied. Raises `UnknownRun`,
+    `CheckpointInvalid`, or `Refused` if that run has not ended; `Conflict` if either is a flow.
     """
     if after is None:
         return next_turn(None)
     if program.kind == "flow":
-        raise Conflict(f"{program.name!r} is a flow, which has no conversation: after= is for agents")
+        raise Conflict(
+            f"{program.name!r} is a flow, which has no conversation: after= is for agents"
+        )
     if isinstance(after, str) and not after.lstrip().startswith("{"):
         after = await rt.get(after)
     if isinstance(after, Run):
@@ -53,14 +62,20 @@ async def conversation_before(
     found = await rt.store.turns(saved.run_id, saved.seq, 1)
     if found:
         salt = (await rt.store.get(saved.run_id)).salt
-        if found[0].head in (head_of(salt, saved.records), head_of(salt, saved.by_itself().records)):
+        if found[0].head in (
+            head_of(salt, saved.records),
+            head_of(salt, saved.by_itself().records),
+        ):
             return _taken_over(saved.state, found[0].head)
     return next_turn(saved, rt.secret)
 
 
-async def last_of_session(rt: "Runtime", program: Definition[Any], session: str, run_id: str) -> dict[str, Any]:
-    """What a run begins with that goes on with the last one of its session that is of the same agent; with nothing if there is
-    none. The store looks again when it begins the run: two that begin at once never both go on with the same turn.
+async def last_of_session(
+    rt: "Runtime", program: Definition[Any], session: str, run_id: str
+) -> dict[str, Any]:
+    """What a run begins with that goes on with the last one of its session that is of the same
+    agent; with nothing if there is none. The store looks again when it begins the run: two that
+    begin at once never both go on with the same turn.
 
     Raises `Refused` if the last run has not ended.
     """
@@ -75,7 +90,9 @@ async def last_of_session(rt: "Runtime", program: Definition[Any], session: str,
     try:
         return {**await _referring(rt.store, found[0].id), **begun}
     except Refused as e:
-        advice = "wait for it, or start with after=None, which starts a new conversation in the session"
+        advice = (
+            "wait for it, or start with after=None, which starts a new conversation in the session"
+        )
         raise Refused(e.run_id, "continue", e.run_status, advice=advice) from None
 
 
@@ -94,9 +111,13 @@ def _taken_over(state: State, head: bytes) -> dict[str, Any]:
 
 
 async def at_home(rt: "Runtime", saved: Checkpoint) -> Checkpoint:
-    """A journal as this store can take it: with the turns before it in its own first record, unless they are here."""
+    """A journal as this store can take it: with the turns before it in its own first record, unless
+    they are here."""
     ref = saved.started.before
-    found = await rt.store.turns(ref.run, ref.seq, 1) if ref else []
+    if ref:
+        found = await rt.store.turns(ref.run, ref.seq, 1)
+    else:
+        found = []
     if ref is None or (found and found[0].records and found[0].head.hex() == ref.head):
         return saved
     before = saved.before or await rt.worker.earlier.before(saved.started)
@@ -104,24 +125,31 @@ async def at_home(rt: "Runtime", saved: Checkpoint) -> Checkpoint:
 
 
 def next_turn(after: Saved | None, secret: str | None = None) -> dict[str, Any]:
-    """What the next turn of a finished conversation begins with: messages, session, and who shaped it so far."""
+    """What the next turn of a finished conversation begins with: messages, session, and who shaped
+    it so far."""
     if after is None:
         return {"history": [], "session": "", "requesters": ()}
     if isinstance(after, str) and not after.lstrip().startswith("{"):
         raise CheckpointInvalid(
             f"after= must be a checkpoint, got {after!r:.80}",
             consequence="no run was started",
-            advice="pass outcome.checkpoint; only a runtime has the journal of a run: rt.start(agent, input, after=run_id)",
+            advice=(
+                "pass outcome.checkpoint; only a runtime has the journal of a run: "
+                "rt.start(agent, input, after=run_id)"
+            ),
         )
     checkpoint = taken_over(after, secret=secret)
     return {**going_on(checkpoint.state), "history": msgspec.to_builtins(checkpoint.messages)}
 
 
 def going_on(state: State) -> dict[str, Any]:
-    """What the next turn after this run takes over, beside its messages. Raises `Refused` if it has not ended."""
+    """What the next turn after this run takes over, beside its messages. Raises `Refused` if it has
+    not ended."""
     started = state.started
     if started.kind != "agent":
-        raise Conflict(f"run {started.run!r} is of the flow {started.program!r}, which has no conversation")
+        raise Conflict(
+            f"run {started.run!r} is of the flow {started.program!r}, which has no conversation"
+        )
     if state.status not in ENDED:
         raise Refused(
             started.run,

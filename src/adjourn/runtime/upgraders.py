@@ -18,8 +18,9 @@ _upgraders: dict[str, Upgrade] = {}
 
 
 def register_upgrader(program: str, upgrade: Upgrade | None) -> None:
-    """Let runs of an older `program` go on: `upgrade(records, changes)` gets the journal as plain JSON and what changed, in
-    words, and returns it as this version would have written it, record by record (renamed tools, other arguments).
+    """Let runs of an older `program` go on: `upgrade(records, changes)` gets the journal as plain
+    JSON and what changed, in words, and returns it as this version would have written it, record by
+    record (renamed tools, other arguments).
 
     It may be asked more than once for a run, so it only computes. None unregisters.
     """
@@ -28,7 +29,9 @@ def register_upgrader(program: str, upgrade: Upgrade | None) -> None:
     elif callable(upgrade):
         _upgraders[program] = upgrade
     else:
-        raise InvalidDefinition(f"an upgrader must be a function over (records, changes), got {upgrade!r}")
+        raise InvalidDefinition(
+            f"an upgrader must be a function over (records, changes), got {upgrade!r}"
+        )
 
 
 def upgrader_of(program: str) -> Upgrade | None:
@@ -37,18 +40,22 @@ def upgrader_of(program: str) -> Upgrade | None:
 
 
 def upgraded(checkpoint: Checkpoint, name: str, fingerprint: dict[str, Any]) -> Checkpoint:
-    """The checkpoint as it is if nothing changed or nobody registered; else with the upgrade behind it."""
+    """The checkpoint as it is if nothing changed or nobody registered; else with the upgrade behind
+    it."""
     made = upgrade_of(checkpoint.records, checkpoint.state, name, fingerprint)
     at = checkpoint.records[-1].at  # nothing happens here: whoever goes on with it says when
     records = [*checkpoint.records, *(msgspec.structs.replace(x, at=at) for x in made)]
-    return Checkpoint(records, before=checkpoint.before) if made else checkpoint
+    if made:
+        return Checkpoint(records, before=checkpoint.before)
+    return checkpoint
 
 
 def upgrade_of(
     records: Sequence[AnyRecord], state: State, name: str, fingerprint: dict[str, Any]
 ) -> list[Upgraded | Closed]:
-    """What must follow these records, whose fold is `state`, so that this program can go on with them; nothing if it can
-    anyway, or nobody registered. Raises `ProgramChanged` with what is wrong with the upgrader."""
+    """What must follow these records, whose fold is `state`, so that this program can go on with
+    them; nothing if it can anyway, or nobody registered. Raises `ProgramChanged` with what is wrong
+    with the upgrader."""
     found = changes(name, state.fingerprint, fingerprint)
     upgrade = upgrader_of(name)
     if not found or upgrade is None or state.status in ENDED:
@@ -56,14 +63,17 @@ def upgrade_of(
     from adjourn.core.upgrade_rule import upgrade_to
 
     try:
-        wanted = parse_list(msgspec.json.encode(upgrade(_whole_journal(records, state), list(found))))
+        wanted = parse_list(
+            msgspec.json.encode(upgrade(_whole_journal(records, state), list(found)))
+        )
         return upgrade_to(records, _named_again(wanted, state), fingerprint, found)
     except Exception as e:
         raise ProgramChanged(name, [*found, f"its upgrader failed: {type(e).__name__}: {e}"]) from e
 
 
 def _whole_journal(records: Sequence[AnyRecord], state: State) -> list[dict[str, Any]]:
-    """The journal as an upgrader gets it: also with the turns before, where its first record only names them."""
+    """The journal as an upgrader gets it: also with the turns before, where its first record only
+    names them."""
     from adjourn.core.upgrade_rule import plain_journal
 
     plain = plain_journal(records)
@@ -73,7 +83,8 @@ def _whole_journal(records: Sequence[AnyRecord], state: State) -> list[dict[str,
 
 
 def _named_again(wanted: list[AnyRecord], state: State) -> list[AnyRecord]:
-    """What the upgrader left of the turns before as it was stays where it is; what it changed is read as it says."""
+    """What the upgrader left of the turns before as it was stays where it is; what it changed is
+    read as it says."""
     first = wanted[0] if wanted else None
     if state.before is None or not isinstance(first, Started) or first.after is None:
         return wanted

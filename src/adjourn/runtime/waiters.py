@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from adjourn.runtime.worker import Worker
 
 LOOKS, EVERY = 20, 1.0
-"""Waiters that are sent to look although nobody rang for them, and seconds until the next ones are: a ring that was missed costs
-time, not the answer, and however many wait, that is all that it costs."""
+"""Waiters that are sent to look although nobody rang for them, and seconds until the next ones are:
+a ring that was missed costs time, not the answer, and however many wait, that is all that it
+costs."""
 MAY_REST = frozenset({*ENDED, Status.PAUSED, Status.WAITING, Status.STUCK})
-"""Statuses of a row for which it is worth reading the journal: the run rests, or only a timer is open."""
+"""Statuses of a row for which it is worth reading the journal: the run rests, or only a timer is
+open."""
 
 
 class Waiter:
@@ -44,7 +46,8 @@ class Waiter:
         self._bell.set()
 
     def begin(self) -> bool:
-        """A look begins: what is heard from here on is for the next one. Whether this process has just let go of the run."""
+        """A look begins: what is heard from here on is for the next one. Whether this process has
+        just let go of the run."""
         told, self._told = self._told, False
         self._bell.clear()
         return told
@@ -87,7 +90,8 @@ class Waiters:
             waiter.tell()
 
     def nudge(self, now: float) -> None:
-        """Send some of them to look, those first that were sent longest ago; not before `EVERY` seconds have passed."""
+        """Send some of them to look, those first that were sent longest ago; not before `EVERY`
+        seconds have passed."""
         if now < self._nudged + EVERY:
             return
         self._nudged = now
@@ -101,10 +105,12 @@ class Waiters:
 
 
 async def rest(store: Store, worker: "Worker", run: str) -> tuple[State, list[AnyRecord]]:
-    """The run's state and its records, once it has ended or waits for a person. Raises the error if it cannot go on here.
+    """The run's state and its records, once it has ended or waits for a person. Raises the error if
+    it cannot go on here.
 
-    While this process is at the run, nothing is looked at: the worker tells when it lets go of it. Otherwise the store's bell
-    says when it may have changed; then its row says whether it is worth reading the journal.
+    While this process is at the run, nothing is looked at: the worker tells when it lets go of it.
+    Otherwise the store's bell says when it may have changed; then its row says whether it is worth
+    reading the journal.
     """
     waiter, leave = worker.wait_for(run)
     end = store.subscribe(run, lambda: None if worker.is_at(run) else waiter.ring())
@@ -142,7 +148,8 @@ class _Journal:
         self.records += check_content(self._run, tail)
 
     def meant(self, known: State | None) -> State:
-        """What it means; `known`: what the worker of this process has folded, which is often the same."""
+        """What it means; `known`: what the worker of this process has folded, which is often the
+        same."""
         if known is not None and (found := shown(known, self.records)):
             return found
         try:
@@ -153,17 +160,23 @@ class _Journal:
 
 
 def shown(known: State, records: Sequence[AnyRecord]) -> State | None:
-    """The state of a worker, as far as an outcome says it, if it is of exactly these records; None: fold them.
+    """The state of a worker, as far as an outcome says it, if it is of exactly these records; None:
+    fold them.
 
-    Nothing in it that somebody could change is the worker's own: what was asked and what came out is taken from the records.
+    Nothing in it that somebody could change is the worker's own: what was asked and what came out
+    is taken from the records.
     """
     if known.trust is not None or known.before is not None or not known.seq == len(records) > 0:
         return None
     last, ended = records[-1], known.ended
     if isinstance(last, RunCompleted):
         if last.spoken and isinstance(ended, RunCompleted) and isinstance(ended.output, str):
-            last = replace(last, output=ended.output)  # it is in the last reply, and not written twice
-        return replace(known, ended=last) if ended == last else None
+            last = replace(
+                last, output=ended.output
+            )  # it is in the last reply, and not written twice
+        if ended == last:
+            return replace(known, ended=last)
+        return None
     if not isinstance(last, Parked) or known.parked != last:
         return None
     opened: dict[str, OpenInterrupt] = {}
@@ -176,7 +189,8 @@ def shown(known: State, records: Sequence[AnyRecord]) -> State | None:
 
 
 def is_resting(state: State, now: float) -> bool:
-    """Ended, or nothing happens until somebody outside acts. What has expired is not a person's any more."""
+    """Ended, or nothing happens until somebody outside acts. What has expired is not a person's any
+    more."""
     if state.status in ENDED or state.status == Status.PAUSED:
         return True
     if state.status not in (Status.WAITING, Status.STUCK):

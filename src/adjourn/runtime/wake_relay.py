@@ -1,4 +1,5 @@
-"""Tells whoever drives runs from outside which are due: each wake at least once, and none is lost."""
+"""Tells whoever drives runs from outside which are due: each wake at least once, and none is
+lost."""
 
 import asyncio
 import logging
@@ -17,16 +18,20 @@ Hand = Callable[[str], Awaitable[Any]]
 
 
 class WakeRelay:
-    """Hands the wakes of a store to `hand(run)`, in order, one after the other, and acknowledges each when that has returned.
+    """Hands the wakes of a store to `hand(run)`, in order, one after the other, and acknowledges
+    each when that has returned.
 
-    A wake that is not acknowledged comes again after `hold` seconds, here or in another process: because `hand` raised, or gave
-    `Busy` or `Unfit`, or because this process died in between. So a run may be handed over twice, and never not at all.
+    A wake that is not acknowledged comes again after `hold` seconds, here or in another process:
+    because `hand` raised, or gave `Busy` or `Unfit`, or because this process died in between. So a
+    run may be handed over twice, and never not at all.
 
     Args:
-        store: where the runs are; it must have been told to write wakes (`await store.waking(True)`).
+        store: where the runs are; it must have been told to write wakes (`await
+            store.waking(True)`).
         hand: tells somebody that this run is due, or advances it (`rt.advance`).
         take: so many are taken at a time.
-        hold: seconds for which nobody else gets what was taken. Longer than `hand` takes for `take` runs, or some are handed over twice.
+        hold: seconds for which nobody else gets what was taken. Longer than `hand` takes for `take`
+            runs, or some are handed over twice.
         every: seconds after which `run` looks again, should it not have been told.
         clock: what `run` waits by.
     """
@@ -41,11 +46,18 @@ class WakeRelay:
         every: float = 1.0,
         clock: Clock | None = None,
     ) -> None:
-        self._store, self._hand, self._take, self._hold, self._every = store, hand, take, hold, every
+        self._store, self._hand, self._take, self._hold, self._every = (
+            store,
+            hand,
+            take,
+            hold,
+            every,
+        )
         self._clock = clock or SystemClock()
 
     async def once(self) -> int:
-        """Hand over what is due now; how many were acknowledged. Raises `StoreError`; `Misused` if no wakes are written."""
+        """Hand over what is due now; how many were acknowledged. Raises `StoreError`; `Misused` if
+        no wakes are written."""
         if not await self._store.waking():
             raise Misused("no wakes are written in this store: `await store.waking(True)` first")
         acknowledged = 0

@@ -1,4 +1,5 @@
-"""What wakes runs in this process: it takes those that are due, and advances as many at a time as it has slots."""
+"""What wakes runs in this process: it takes those that are due, and advances as many at a time as
+it has slots."""
 
 import asyncio
 import logging
@@ -36,7 +37,8 @@ PAGE = 100
 TOGETHER = 16
 """Runs that are looked at and taken at once: the first of them does not wait for more."""
 WAKES = 10_000
-"""Times to wake runs that are kept here, so that they are woken on time; those of more runs are found by the sweep."""
+"""Times to wake runs that are kept here, so that they are woken on time; those of more runs are
+found by the sweep."""
 HAND_BACK = 0.8
 """Seconds that runs get to be handed back once the grace for their bodies is over."""
 STOPS = frozenset({Status.PAUSING, Status.CANCELLING})
@@ -44,7 +46,8 @@ STOPS = frozenset({Status.PAUSING, Status.CANCELLING})
 
 
 class Worker(RunWorker):
-    """Advances the runs of its programs, `concurrency` at a time. Safety is the store's; this is only liveness."""
+    """Advances the runs of its programs, `concurrency` at a time. Safety is the store's; this is
+    only liveness."""
 
     def __init__(
         self,
@@ -66,9 +69,19 @@ class Worker(RunWorker):
         self._slots = Slots(concurrency)
         self._fitness = Fitness(store, id, resources=resources, on_change=on_change, trust=trust)
         advancer = Advancer(
-            id, store, feed, clock, self._fitness, self._slots, resources=resources, ttl=ttl, grace=grace, trust=trust,
-            max_deaths=max_deaths, hot_bytes=hot_bytes,
-        )  # fmt: skip
+            id,
+            store,
+            feed,
+            clock,
+            self._fitness,
+            self._slots,
+            resources=resources,
+            ttl=ttl,
+            grace=grace,
+            trust=trust,
+            max_deaths=max_deaths,
+            hot_bytes=hot_bytes,
+        )
         super().__init__(advancer)
         self._works = False
         self._drives: dict[str, asyncio.Task[Any]] = {}
@@ -104,17 +117,25 @@ class Worker(RunWorker):
                 del self._coming[run]
 
     def begin(self, started: Started, *, new: bool) -> None:
-        """A run that this process has just created, if it is `new`: its state is known, so there is nothing to look up."""
-        if new and self._works and started.program in self._fitness.programs and started.run not in self._drives:
+        """A run that this process has just created, if it is `new`: its state is known, so there is
+        nothing to look up."""
+        if (
+            new
+            and self._works
+            and started.program in self._fitness.programs
+            and started.run not in self._drives
+        ):
             before, records = self.earlier.known(started), [(1, started)]
             if started.before is None or before is not None:
                 state = State(self.advancer.trust, before).fold_all(records)
-                self.advancer.hot.keep(started.run, Folded(state, size_of(records), self.earlier.erasures))
+                self.advancer.hot.keep(
+                    started.run, Folded(state, size_of(records), self.earlier.erasures)
+                )
         self.wake(started.run)
 
     def wake(self, run: str, *, replaces: str = "", stops: bool = False) -> None:
-        """Somebody knows that there is something to do for this run. Harmless if not. `stops`: it is to be paused or
-        cancelled, which never waits for a slot."""
+        """Somebody knows that there is something to do for this run. Harmless if not. `stops`: it
+        is to be paused or cancelled, which never waits for a slot."""
         if self._closing:
             return
         if run in self._drives:
@@ -158,10 +179,14 @@ class Worker(RunWorker):
             await self._slots.enter(run)
         return await self._turn(run, budget, replaces, stops)
 
-    async def _turn(self, run: str, budget: Budget, replaces: str, stops: bool, lease: Lease | None = None) -> Advanced:
+    async def _turn(
+        self, run: str, budget: Budget, replaces: str, stops: bool, lease: Lease | None = None
+    ) -> Advanced:
         """Advance a run that has a slot, or needs none."""
         try:
-            done = await self.advancer.advance(run, budget, replaces=replaces, stops=stops, lease=lease)
+            done = await self.advancer.advance(
+                run, budget, replaces=replaces, stops=stops, lease=lease
+            )
         finally:
             self._slots.leave(run)
             if self._crowded and self._slots.free:
@@ -174,7 +199,9 @@ class Worker(RunWorker):
             self._again.add(run)  # it continues as new
         return done
 
-    async def _attempt(self, run: str, replaces: str, stops: bool, lease: Lease | None = None) -> None:
+    async def _attempt(
+        self, run: str, replaces: str, stops: bool, lease: Lease | None = None
+    ) -> None:
         """A turn of a run that nobody asked for: what goes wrong is for the next sweep."""
         try:
             await self._turn(run, Budget(), replaces, stops, lease)
@@ -189,7 +216,8 @@ class Worker(RunWorker):
     # Who waits
 
     def is_at(self, run: str) -> bool:
-        """Whether this process has the run and does not wait for a slot: whoever waits for the run is told when that ends."""
+        """Whether this process has the run and does not wait for a slot: whoever waits for the run
+        is told when that ends."""
         return run in self._drives and not self._slots.is_queued(run)
 
     def wait_for(self, run: str) -> tuple[Waiter, Callable[[], None]]:
@@ -210,7 +238,9 @@ class Worker(RunWorker):
 
     def _begin_sweeps(self) -> None:
         if self._sweeper is None and not self._closing:
-            self._sweeper = asyncio.get_running_loop().create_task(self._sweep(), name="adjourn-sweep")
+            self._sweeper = asyncio.get_running_loop().create_task(
+                self._sweep(), name="adjourn-sweep"
+            )
 
     async def _sweep(self) -> None:
         """The backstop: whatever was missed, or lost with its owner, is found here."""
@@ -228,13 +258,16 @@ class Worker(RunWorker):
         self._sweeper = None
 
     async def _look(self) -> None:
-        """Take runs that are due, as many as there are free slots, some at a time. If there may be more than slots, it looks again when
-        one is free; what is only to be stopped needs none."""
+        """Take runs that are due, as many as there are free slots, some at a time. If there may be
+        more than slots, it looks again when one is free; what is only to be stopped needs none."""
         if not self._works:
             return
         free = self._slots.free
         wanted = min(free, TOGETHER)
-        leases = await self.advancer.claim(wanted, self._known) if free else []
+        if free:
+            leases = await self.advancer.claim(wanted, self._known)
+        else:
+            leases = []
         self._crowded = len(leases) == wanted
         if self._crowded and wanted < free:
             self._bell.set()
@@ -251,7 +284,8 @@ class Worker(RunWorker):
         return {*self._drives, *self._coming, *self._slots.queued}
 
     def _take_up(self, lease: Lease) -> None:
-        """Begin with a run that was claimed. If somebody has woken it meanwhile, that takes it from this worker itself."""
+        """Begin with a run that was claimed. If somebody has woken it meanwhile, that takes it from
+        this worker itself."""
         if lease.run in self._drives:
             self._again.add(lease.run)
         else:
@@ -259,7 +293,8 @@ class Worker(RunWorker):
             self._slots.call(lease.run, lambda: self._begin_queued(lease.run, "", lease))
 
     def _until_next(self) -> float:
-        """How long the sweep may sleep: until the next wake that this process knows of, at most `SWEEP`."""
+        """How long the sweep may sleep: until the next wake that this process knows of, at most
+        `SWEEP`."""
         now = self._store.now()
         for run in [run for run, at in self._wakes.items() if at <= now]:
             del self._wakes[run]
@@ -277,10 +312,15 @@ class Worker(RunWorker):
         if self._slots.is_queued(row.id) and row.status not in STOPS:
             return False
         life = self.advancer.life_of(row.worker)
-        held = row.lease_until != 0 if life is Life.ALIVE else row.lease_until > self._store.now()
+        if life is Life.ALIVE:
+            held = row.lease_until != 0
+        else:
+            held = row.lease_until > self._store.now()
         if row.worker and held and life is not Life.DEAD:
             return False
-        self.wake(row.id, replaces=row.worker if life is Life.DEAD else "", stops=row.status in STOPS)
+        self.wake(
+            row.id, replaces=row.worker if life is Life.DEAD else "", stops=row.status in STOPS
+        )
         return True
 
     def forget(self, run: str) -> None:
@@ -291,9 +331,11 @@ class Worker(RunWorker):
     # The end
 
     async def close(self, grace: float) -> None:
-        """Start nothing new, cut model calls, wait `grace` for tools in flight, and hand the runs back.
+        """Start nothing new, cut model calls, wait `grace` for tools in flight, and hand the runs
+        back.
 
-        Ends within `grace` and a second; the bodies that are still at work then are in `left`, and logged.
+        Ends within `grace` and a second; the bodies that are still at work then are in `left`, and
+        logged.
         """
         try:
             await self._close(grace)
@@ -323,4 +365,7 @@ class Worker(RunWorker):
                 _, hanging = await asyncio.wait(late, timeout=HAND_BACK)
                 self.left += [task.get_name() for task in hanging]
         if self.left:
-            log.warning("closed while bodies were still at work: %s; their calls are in doubt", ", ".join(self.left))
+            log.warning(
+                "closed while bodies were still at work: %s; their calls are in doubt",
+                ", ".join(self.left),
+            )

@@ -1,12 +1,27 @@
-"""The HTTP API and the console: translation only, over the runtime's verbs. Needs `adjourn[server]`."""
+"""The HTTP API and the console: translation only, over the runtime's verbs. Needs
+`adjourn[server]`."""
 
 from adjourn.server.app import create_app, lifespan
 from adjourn.server.auth import Guard, Identity
-from adjourn.server.notifications.sender import Postman, add_chat, add_webhook
-from adjourn.server.running_server import Serving, serve, serving
+from adjourn.server.notifications.sender import NotificationSender, add_chat, add_webhook
+from adjourn.server.notifications.sender import Postman as Postman  # its name of before
+from adjourn.server.running_server import RunningServer, serve, serving
+from adjourn.server.running_server import Serving as Serving  # its name of before
 from adjourn.server.users import Key, User, Users, users_path
 
 __all__ = [
-    "create_app", "lifespan", "serve", "serving", "Serving", "Guard", "Identity", "Key", "User", "Users", "users_path", "Postman",
-    "add_webhook", "add_chat",
-]  # fmt: skip
+    "create_app",
+    "lifespan",
+    "serve",
+    "serving",
+    "RunningServer",
+    "Guard",
+    "Identity",
+    "Key",
+    "User",
+    "Users",
+    "users_path",
+    "NotificationSender",
+    "add_webhook",
+    "add_chat",
+]

@@ -1,4 +1,5 @@
-"""Takes connections in: each is counted before a byte of it is read, also before its TLS handshake."""
+"""Takes connections in: each is counted before a byte of it is read, also before its TLS
+handshake."""
 
 import asyncio
 import errno
@@ -8,7 +9,7 @@ import ssl
 import time
 from collections.abc import Callable
 
-from adjourn.server.connections import Connections, Place
+from adjourn.server.connections import ConnectionPlace, Connections
 
 BACKLOG = 2048
 """Connections that the system keeps until they are taken in."""
@@ -35,11 +36,12 @@ class Acceptor:
         self,
         listener: socket.socket,
         connections: Connections,
-        protocol: Callable[[Place], asyncio.Protocol],
+        protocol: Callable[[ConnectionPlace], asyncio.Protocol],
         tls: ssl.SSLContext | None,
         handshake_seconds: float,
     ) -> None:
-        """`protocol` makes what speaks with a connection; `tls`: it begins with a handshake, which takes at most so long."""
+        """`protocol` makes what speaks with a connection; `tls`: it begins with a handshake, which
+        takes at most so long."""
         self._listener, self._connections, self._protocol = listener, connections, protocol
         self._tls, self._seconds = tls, handshake_seconds
         self._beginning: set[asyncio.Task[None]] = set()
@@ -72,19 +74,28 @@ class Acceptor:
         if place is None:
             self._turn_away(connection)
             return
-        task = asyncio.get_running_loop().create_task(self._begin(connection, place), name="adjourn-connection")
+        task = asyncio.get_running_loop().create_task(
+            self._begin(connection, place), name="adjourn-connection"
+        )
         place.end = task.cancel
         self._beginning.add(task)
         task.add_done_callback(self._beginning.discard)
 
-    async def _begin(self, connection: socket.socket, place: Place) -> None:
-        """Make it a transport. Whoever breaks off or takes too long is gone, without a word in the log."""
+    async def _begin(self, connection: socket.socket, place: ConnectionPlace) -> None:
+        """Make it a transport. Whoever breaks off or takes too long is gone, without a word in the
+        log."""
         loop = asyncio.get_running_loop()
-        seconds = self._seconds if self._tls else None
+        if self._tls:
+            seconds = self._seconds
+        else:
+            seconds = None
         is_up = False
         try:
             await loop.connect_accepted_socket(
-                lambda: self._protocol(place), connection, ssl=self._tls, ssl_handshake_timeout=seconds
+                lambda: self._protocol(place),
+                connection,
+                ssl=self._tls,
+                ssl_handshake_timeout=seconds,
             )
             is_up = True
         except (OSError, asyncio.CancelledError):
@@ -110,6 +121,8 @@ class Acceptor:
         now = time.monotonic()
         if now - self._noted > NOTED:
             self._noted = now
-            log.error("no file is left for a new connection: %s; raise the limit of open files", error)
+            log.error(
+                "no file is left for a new connection: %s; raise the limit of open files", error
+            )
         self._connections.give_up_one()
         await asyncio.sleep(PAUSE)

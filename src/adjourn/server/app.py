@@ -1,4 +1,5 @@
-"""The application: the table of operations behind the guard, and the console. Mountable in another ASGI application."""
+"""The application: the table of operations behind the guard, and the console. Mountable in another
+ASGI application."""
 
 import logging
 from collections.abc import AsyncGenerator, Iterable
@@ -14,9 +15,9 @@ from adjourn.errors import AdjournError, Misused, UnknownRun
 from adjourn.runtime.runtime import Runtime
 from adjourn.runtime.similar_ids import did_you_mean
 from adjourn.server.api.operations import OPERATIONS
-from adjourn.server.app_state import Desk
+from adjourn.server.app_state import AppState
 from adjourn.server.auth import Guard, Identity
-from adjourn.server.notifications.sender import Postman
+from adjourn.server.notifications.sender import NotificationSender
 from adjourn.server.openapi import API, openapi
 from adjourn.server.operation import Operation, answered
 from adjourn.server.problem import Problem, problem, respond
@@ -27,15 +28,22 @@ from adjourn.server.static_files import HEADERS, page
 log = logging.getLogger("adjourn.server")
 
 NOBODY = Identity("", "viewer")
-REFUSALS: dict[str, tuple[int, ...]] = {"log_in": (401, 403, 429), "start_run": (401, 403, 404, 409, 422, 423)}
-"""Which answers of an operation are in the security log; of all others those that say who may not."""
+REFUSALS: dict[str, tuple[int, ...]] = {
+    "log_in": (401, 403, 429),
+    "start_run": (401, 403, 404, 409, 422, 423),
+}
+"""Which answers of an operation are in the security log; of all others those that say who may
+not."""
 
 
-def create_app(runtime: Runtime, *, guard: Guard, url: str = "", allow: Iterable[str] = ()) -> Starlette:
-    """The API under `/api/v1` and the console at `/`: an ASGI application of its own, or mounted in another one.
+def create_app(
+    runtime: Runtime, *, guard: Guard, url: str = "", allow: Iterable[str] = ()
+) -> Starlette:
+    """The API under `/api/v1` and the console at `/`: an ASGI application of its own, or mounted in
+    another one.
 
-    Its lifespan opens the runtime, if it is not open, and delivers notifications. An application that it is
-    mounted in enters `lifespan(app)` in its own.
+    Its lifespan opens the runtime, if it is not open, and delivers notifications. An application
+    that it is mounted in enters `lifespan(app)` in its own.
 
     Args:
         runtime: what it serves.
@@ -43,7 +51,7 @@ def create_app(runtime: Runtime, *, guard: Guard, url: str = "", allow: Iterable
         url: where people find the console, for links.
         allow: networks that webhooks may reach although they are not public.
     """
-    desk = Desk(runtime, guard)
+    desk = AppState(runtime, guard)
     told = url or min(guard.origins, default="")
 
     @asynccontextmanager
@@ -55,13 +63,15 @@ def create_app(runtime: Runtime, *, guard: Guard, url: str = "", allow: Iterable
             await stack.enter_async_context(desk.security)
             guard.users.told = desk.security.note
             stack.callback(setattr, guard.users, "told", None)
-            await stack.enter_async_context(Postman(runtime.store, url=told, allow=allow))
+            await stack.enter_async_context(
+                NotificationSender(runtime.store, url=told, allow=allow)
+            )
             desk.closing.clear()
             stack.callback(desk.closing.set)
             yield
 
     app = Starlette(lifespan=alive)
-    app.router.default = Door(desk)  # no route's pattern matches every path
+    app.router.default = Dispatcher(desk)  # no route's pattern matches every path
     app.state.desk = desk
     return app
 
@@ -83,16 +93,18 @@ def _is_open(runtime: Runtime) -> bool:
 
 
 def _check_length(request: Request) -> None:
-    """A proxy and a server that disagree on where a request ends can be made to see different requests."""
+    """A proxy and a server that disagree on where a request ends can be made to see different
+    requests."""
     if "transfer-encoding" in request.headers and "content-length" in request.headers:
         advice = "a request has Content-Length or Transfer-Encoding, not both"
         raise Problem(400, "ambiguous_length", advice, {"Connection": "close"})
 
 
-class Door:
-    """Where every request comes in. Host, Origin and rate are checked before anything else; every answer is guarded."""
+class Dispatcher:
+    """Where every request comes in. Host, Origin and rate are checked before anything else; every
+    answer is guarded."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: AppState) -> None:
         self._desk = desk
         self._routes = Routes(OPERATIONS, API)
 
@@ -109,15 +121,20 @@ class Door:
             response = respond(e)
         except Exception:
             log.exception("a request failed: %s %s", request.method, request.url.path[:200])
-            response = problem(500, "failed", "internal error; run data is not affected; see the server log")
+            response = problem(
+                500, "failed", "internal error; run data is not affected; see the server log"
+            )
         response.headers.update(HEADERS)
-        response.headers.update(self._desk.guard.transport_security(request.headers.get("host", "")))
+        response.headers.update(
+            self._desk.guard.transport_security(request.headers.get("host", ""))
+        )
         if request.method == "HEAD" and not isinstance(response, EventStream):
             response.body = b""
         await response(scope, receive, send)
 
     def _note(self, request: Request, error: AdjournError | Problem) -> None:
-        """Who is turned away is in the security log, and so is whoever may start runs and was refused one."""
+        """Who is turned away is in the security log, and so is whoever may start runs and was
+        refused one."""
         operation, by = getattr(request.state, "operation", ""), getattr(request.state, "by", "")
         if error.status not in REFUSALS.get(operation, (401, 403)):
             return
@@ -151,7 +168,10 @@ class Door:
         if operation is None:
             allow = sorted({*methods, *(("HEAD",) if "GET" in methods else ())})
             raise Problem(
-                405, "method_not_allowed", f"method {request.method} is not allowed here", {"Allow": ", ".join(allow)}
+                405,
+                "method_not_allowed",
+                f"method {request.method} is not allowed here",
+                {"Allow": ", ".join(allow)},
             )
         request.state.operation = operation.name
         who = await self._allowed(request, operation, places)
@@ -162,13 +182,19 @@ class Door:
                 raise UnknownRun(unknown.run_id) from None
             raise await did_you_mean(self._desk.runtime.store, unknown) from None
 
-    async def _allowed(self, request: Request, operation: Operation, places: dict[str, str]) -> Identity:
+    async def _allowed(
+        self, request: Request, operation: Operation, places: dict[str, str]
+    ) -> Identity:
         if operation.right == "none":
             return NOBODY
         who = await self._desk.guard.identify(request)
         request.state.by = who.name
         if not who.may(operation.right):
-            raise Problem(403, "forbidden", f"{who.name!r} is {who.role}: that needs the right to {operation.right}")
+            raise Problem(
+                403,
+                "forbidden",
+                f"{who.name!r} is {who.role}: that needs the right to {operation.right}",
+            )
         if who.run and places.get("run") != who.run and operation.name != "who_am_i":
             raise Problem(403, "forbidden", f"{who.name!r} can read its own run only")
         return who

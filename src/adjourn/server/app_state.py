@@ -1,4 +1,5 @@
-"""What the operations share: the runtime, the guard, kept folds, and the one stream about everything."""
+"""What the operations share: the runtime, the guard, kept folds, and the one stream about
+everything."""
 
 import asyncio
 from collections import OrderedDict
@@ -9,8 +10,8 @@ from starlette.requests import Request
 from adjourn.runtime.runtime import Runtime
 from adjourn.server.api.run_views import Glances
 from adjourn.server.auth import Guard
-from adjourn.server.change_feed import Hub
-from adjourn.server.journal_cache import Folds
+from adjourn.server.change_feed import ChangeFeed
+from adjourn.server.journal_cache import JournalCache
 from adjourn.server.record_stream import Tapes
 from adjourn.server.security_log import SecurityLog
 from adjourn.server.shortened_interrupts import ShortenedInterrupts
@@ -18,13 +19,13 @@ from adjourn.server.shortened_interrupts import ShortenedInterrupts
 KNOWN = 50_000
 
 
-class Desk:
+class AppState:
     """One application's state; nothing in it that a restart would miss."""
 
     def __init__(self, runtime: Runtime, guard: Guard) -> None:
         self.runtime, self.guard = runtime, guard
-        self.folds = Folds(runtime)
-        self.hub = Hub(runtime)
+        self.folds = JournalCache(runtime)
+        self.hub = ChangeFeed(runtime)
         self.security = SecurityLog(lambda: runtime.store)
         self.glances, self.shortened = Glances(), ShortenedInterrupts()
         self.tapes = Tapes()

@@ -1,4 +1,5 @@
-"""Who asks, and what they may do. Decisions are for people: a run's own credentials can never decide."""
+"""Who asks, and what they may do. Decisions are for people: a run's own credentials can never
+decide."""
 
 import hashlib
 import hmac
@@ -14,14 +15,15 @@ from starlette.requests import Request
 from adjourn.errors import InvalidDefinition
 from adjourn.server.client_address import TrustedProxies
 from adjourn.server.problem import Problem
-from adjourn.server.rate_limit import FailedLogins, Limit, client_of
+from adjourn.server.rate_limit import FailedLogins, RateLimit, client_of
 from adjourn.server.users import SESSION_IDLE, SESSION_LIFE, User, Users
 from adjourn.views.words import RIGHTS, Right, Role
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 STREAMS, STREAMS_EACH = 1000, 60
 IDLE = "x-idle"
-"""A header by which the console says that nobody has touched it for a while: such a request keeps no session alive."""
+"""A header by which the console says that nobody has touched it for a while: such a request keeps
+no session alive."""
 YEAR = 365 * 24 * 3600
 
 
@@ -61,8 +63,8 @@ class Guard:
     """Recognises callers, and refuses foreign hosts, foreign origins and floods.
 
     Args:
-        origins: where the console is served, for example `https://ops.example.com`; browsers may come from
-            there only, and the Host header must be one of theirs.
+        origins: where the console is served, for example `https://ops.example.com`; browsers may
+            come from there only, and the Host header must be one of theirs.
         users: who may use it, by key.
         token: makes its user an admin; sessions that were opened with it end with this object.
         token_name: that admin's name.
@@ -90,20 +92,27 @@ class Guard:
     ) -> None:
         self.origins = frozenset(_origin(o) for o in origins)
         self.hosts = frozenset(h for o in self.origins for h in _hosts(o))
-        self.users = users if users is not None else Users()
+        if users is not None:
+            self.users = users
+        else:
+            self.users = Users()
         self.authenticate, self._token, self._token_name = authenticate, token, token_name
         self.secure = bool(self.origins) and all(o.startswith("https:") for o in self.origins)
         port = min((urlsplit(o).port or 0 for o in self.origins), default=0)
         # A cookie belongs to a host and all its ports, so each server has a name of its own.
-        self.cookie = "__Host-adjourn" if self.secure else f"adjourn_{port}"
+        if self.secure:
+            self.cookie = "__Host-adjourn"
+        else:
+            self.cookie = f"adjourn_{port}"
         self.proxies = TrustedProxies(proxies)
         self.session_life, self.session_idle = session_life, session_idle
-        self._requests, self._failed = Limit(rate, burst), FailedLogins()
+        self._requests, self._failed = RateLimit(rate, burst), FailedLogins()
         self._local: dict[str, tuple[float, float]] = {}
         self._streams: dict[str, int] = {}
 
     def is_encrypted(self, host: str) -> bool:
-        """Whether browsers reach this host by https only, perhaps through a proxy that speaks plainly with us."""
+        """Whether browsers reach this host by https only, perhaps through a proxy that speaks
+        plainly with us."""
         schemes = {o.partition(":")[0] for o in self.origins if host.lower() in _hosts(o)}
         return schemes == {"https"}
 
@@ -124,7 +133,8 @@ class Guard:
             raise Problem(403, "wrong_origin", "requests from other sites are not allowed")
 
     def check_page(self, request: Request) -> None:
-        """A link in a mail may open the console, in a window of its own; nobody may load it into theirs."""
+        """A link in a mail may open the console, in a window of its own; nobody may load it into
+        theirs."""
         site = request.headers.get("sec-fetch-site", "none")
         dest = request.headers.get("sec-fetch-dest", "document")
         if site not in ("none", "same-origin") and dest != "document":
@@ -136,11 +146,15 @@ class Guard:
 
     def address(self, request: Request) -> str:
         """Where a request comes from, as far as it can be known."""
-        peer = request.client.host if request.client else ""
+        if request.client:
+            peer = request.client.host
+        else:
+            peer = ""
         return self.proxies.client(peer, request.headers.getlist("x-forwarded-for"))
 
     def transport_security(self, host: str) -> dict[str, str]:
-        """A browser that has seen a public name by https uses nothing else for it. A loopback name has other servers, too."""
+        """A browser that has seen a public name by https uses nothing else for it. A loopback name
+        has other servers, too."""
         name = urlsplit(f"//{host}").hostname or ""
         if not self.is_encrypted(host) or is_loopback(name):
             return {}
@@ -156,17 +170,24 @@ class Guard:
         scheme, _, key = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and key:
             return self.recognise(key.strip())
-        if self.authenticate is not None and (known := await self.authenticate(request)) is not None:
+        if (
+            self.authenticate is not None
+            and (known := await self.authenticate(request)) is not None
+        ):
             return known
         cookie = request.cookies.get(self.cookie, "")
         who = self._of_session(cookie, used=used and IDLE not in request.headers)
         if who is None:
             advice = "send `Authorization: Bearer KEY`, or log in"
-            raise Problem(401, "unauthorized", advice, {"WWW-Authenticate": 'Bearer realm="adjourn"'})
+            raise Problem(
+                401, "unauthorized", advice, {"WWW-Authenticate": 'Bearer realm="adjourn"'}
+            )
         if request.method not in SAFE:
             sent = request.headers.get("x-csrf-token", "")
             if not hmac.compare_digest(sent.encode(), who.csrf.encode()):
-                raise Problem(403, "csrf", "the X-CSRF-Token header is missing or wrong; reload the page")
+                raise Problem(
+                    403, "csrf", "the X-CSRF-Token header is missing or wrong; reload the page"
+                )
         return who
 
     def recognise(self, key: str) -> Identity:
@@ -185,21 +206,29 @@ class Guard:
     # Browsers
 
     def login(self, request: Request, key: str) -> tuple[str, Identity]:
-        """A session for a browser that shows a key: its cookie, and who it is. Raises 401, or 429 after too many wrong ones."""
+        """A session for a browser that shows a key: its cookie, and who it is. Raises 401, or 429
+        after too many wrong ones."""
         try:
             who = self.recognise(key)
         except Problem:
             self._failed.count(client_of(self.address(request)), key)
             raise
-        cookie = self._open_local() if who.local else self.users.open_session(who.name, key, life=self.session_life)
+        if who.local:
+            cookie = self._open_local()
+        else:
+            cookie = self.users.open_session(who.name, key, life=self.session_life)
         return cookie, replace(who, csrf=csrf_of(cookie))
 
     def login_by_link(self, request: Request, token: str) -> tuple[str, Identity]:
-        """A session for a browser that came by the link of this start. A link with anybody's key opens nothing: whoever
-        wrote it could let others act under that name."""
+        """A session for a browser that came by the link of this start. A link with anybody's key
+        opens nothing: whoever wrote it could let others act under that name."""
         if not self._is_token(token):
             self._failed.count(client_of(self.address(request)), token)
-            raise Problem(401, "unauthorized", "this link is not of this start of the server; log in with a key")
+            raise Problem(
+                401,
+                "unauthorized",
+                "this link is not of this start of the server; log in with a key",
+            )
         return self.login(request, token)
 
     def logout(self, request: Request) -> str:
@@ -212,7 +241,9 @@ class Guard:
 
     def _open_local(self) -> str:
         cookie, now = secrets.token_urlsafe(32), self.users.now()
-        self._local = {name: (until, seen) for name, (until, seen) in self._local.items() if until > now}
+        self._local = {
+            name: (until, seen) for name, (until, seen) in self._local.items() if until > now
+        }
         self._local[csrf_of(cookie)] = (now + self.session_life, now)
         return cookie
 
@@ -223,15 +254,25 @@ class Guard:
             self._local[csrf] = (until, now if used else seen)
             return Identity(self._token_name, "admin", csrf=csrf, local=True)
         name = self.users.session(cookie, idle=self.session_idle, used=used)
-        found = self.users.get(name) if name is not None else None
-        return replace(_identity(found), csrf=csrf) if found else None
+        if name is not None:
+            found = self.users.get(name)
+        else:
+            found = None
+        if found:
+            return replace(_identity(found), csrf=csrf)
+        return None
 
     # Streams stay open, so they are counted
 
     def enter(self, who: Identity) -> Callable[[], None]:
         """Count a stream until the result is called; raises 429 if there are too many."""
         if self._streams.get(who.name, 0) >= STREAMS_EACH or sum(self._streams.values()) >= STREAMS:
-            raise Problem(429, "too_many_streams", "too many streams are open; close one", {"Retry-After": "5"})
+            raise Problem(
+                429,
+                "too_many_streams",
+                "too many streams are open; close one",
+                {"Retry-After": "5"},
+            )
         self._streams[who.name] = self._streams.get(who.name, 0) + 1
 
         def leave() -> None:
@@ -244,13 +285,20 @@ class Guard:
 
 def set_cookie(guard: Guard, cookie: str, host: str = "") -> str:
     """The Set-Cookie header for a session of whoever came to `host`; an empty cookie ends it."""
-    age = int(guard.session_life) if cookie else 0
-    secure = "; Secure" if guard.secure or guard.is_encrypted(host) else ""
+    if cookie:
+        age = int(guard.session_life)
+    else:
+        age = 0
+    if guard.secure or guard.is_encrypted(host):
+        secure = "; Secure"
+    else:
+        secure = ""
     return f"{guard.cookie}={cookie}; Max-Age={age}; Path=/; HttpOnly; SameSite=Strict{secure}"
 
 
 def csrf_of(cookie: str) -> str:
-    """The token that only a page of this origin can know: it is made of the cookie, which no script can read."""
+    """The token that only a page of this origin can know: it is made of the cookie, which no script
+    can read."""
     return hashlib.sha256(b"adjourn/csrf\0" + cookie.encode("utf-8", "replace")).hexdigest()[:40]
 
 
@@ -270,16 +318,26 @@ def _origin(text: str) -> str:
         or parts.path not in ("", "/")
         or "@" in parts.netloc
     ):
-        raise InvalidDefinition(f"an origin must look like 'https://ops.example.com', got {text!r:.80}")
-    port = "" if parts.port in (None, _port(parts.scheme)) else f":{parts.port}"
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+        raise InvalidDefinition(
+            f"an origin must look like 'https://ops.example.com', got {text!r:.80}"
+        )
+    if parts.port in (None, _port(parts.scheme)):
+        port = ""
+    else:
+        port = f":{parts.port}"
+    if ":" in parts.hostname:
+        host = f"[{parts.hostname}]"
+    else:
+        host = parts.hostname
     return f"{parts.scheme}://{host}{port}"
 
 
 def _hosts(origin: str) -> set[str]:
     """The Host headers of an origin: a default port may be written or not."""
     parts = urlsplit(origin)
-    return {parts.netloc} if parts.port else {parts.netloc, f"{parts.netloc}:{_port(parts.scheme)}"}
+    if parts.port:
+        return {parts.netloc}
+    return {parts.netloc, f"{parts.netloc}:{_port(parts.scheme)}"}
 
 
 def _port(scheme: str) -> int:

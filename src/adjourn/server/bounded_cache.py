@@ -12,8 +12,9 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Kept(Generic[K, V]):
-    """Values by key, bounded by the bytes that they have as JSON. Those that were put or taken longest ago make room."""
+class BoundedCache(Generic[K, V]):
+    """Values by key, bounded by the bytes that they have as JSON. Those that were put or taken
+    longest ago make room."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self.size = limit, 0

@@ -1,8 +1,11 @@
-"""The one stream about everything: what opened and closed in the inbox, which runs changed, which halts are on.
+"""The one stream about everything: what opened and closed in the inbox, which runs changed, which
+halts are on.
 
-However many watch, the store is looked at once, and after the first time only at what has changed since: a look does not cost
-what the inbox or the store is long. Changes are numbered and kept for a while: a client that returns gets those it missed, each
-once and in order; one that was away for too long, or comes from before a restart, gets the whole again.
+However many watch, the store is looked at once, and after the first time only at what has changed
+since: a look does not cost what the inbox or the store is long. Changes are numbered and kept for a
+    while: a client that returns gets those it missed, each
+once and in order; one that was away for too long, or comes from before a restart, gets the whole
+again.
 """
 
 import asyncio
@@ -20,7 +23,7 @@ from adjourn.errors import AdjournError
 from adjourn.runtime.runtime import Runtime
 from adjourn.server.open_interrupts import OpenInterrupts
 from adjourn.stores.protocol import Filter, Halt, RunRow
-from adjourn.views.answers import FeedChange, FeedSnapshot
+from adjourn.views.answer_schemas import FeedChange, FeedSnapshot
 from adjourn.views.run_view import run_summary
 
 log = logging.getLogger("adjourn.server")
@@ -45,7 +48,7 @@ class Change(NamedTuple):
     data: FeedSnapshot | FeedChange
 
 
-class Hub:
+class ChangeFeed:
     """Looks at the store while somebody watches."""
 
     def __init__(self, runtime: Runtime) -> None:
@@ -70,17 +73,25 @@ class Hub:
         boot, _, n = last.partition("-")
         if boot != self._boot or not n.isascii() or not n.isdigit() or len(n) > 15:
             return None
-        oldest = self._changes[0].n if self._changes else self._n + 1
-        return int(n) if oldest - 1 <= int(n) <= self._n else None
+        if self._changes:
+            oldest = self._changes[0].n
+        else:
+            oldest = self._n + 1
+        if oldest - 1 <= int(n) <= self._n:
+            return int(n)
+        return None
 
     async def watch(self, last: str, *, follow: bool = True) -> AsyncIterator[Change]:
-        """Everything first (or what was missed since `last`), then each change. With `follow` it does not end."""
+        """Everything first (or what was missed since `last`), then each change. With `follow` it
+        does not end."""
         bell = asyncio.Event()
         self._bells.add(bell)
         try:
             await self._look()
             if self._task is None or self._task.done():
-                self._task = asyncio.get_running_loop().create_task(self._follow(), name="adjourn-hub")
+                self._task = asyncio.get_running_loop().create_task(
+                    self._follow(), name="adjourn-hub"
+                )
             at = self._number(last)
             if at is None:
                 yield self._whole()
@@ -101,10 +112,15 @@ class Hub:
             self._bells.discard(bell)
             if not self._bells and self._task is not None:
                 self._task.cancel()
-                self._task = None  # whoever comes next needs another one, also before this one has ended
+                self._task = (
+                    None  # whoever comes next needs another one, also before this one has ended
+                )
 
     def _whole(self) -> Change:
-        refs = tuple(self._open.refs) if self._open else ()
+        if self._open:
+            refs = tuple(self._open.refs)
+        else:
+            refs = ()
         data = FeedSnapshot(open=refs, halts=self._halts, now=self._rt.store.now())
         return Change(self._n, "inbox", data)
 
@@ -121,7 +137,9 @@ class Hub:
                     log.warning("looking at the store failed, and goes on: %s", e)
                 await asyncio.sleep(max(PAUSE, SHARE * (time.monotonic() - began)))
                 try:
-                    async with asyncio.timeout(STALE):  # not wait_for: it may swallow a cancellation
+                    async with asyncio.timeout(
+                        STALE
+                    ):  # not wait_for: it may swallow a cancellation
                         await bell.wait()
                 except TimeoutError:
                     continue
@@ -140,8 +158,13 @@ class Hub:
                 self._open, self._halts, self._looked = there, halts, begun
                 return
             since = self._since(begun)
-            rows = await self._changed_runs(since)  # first: what is read of the inbox after this is not older
-            found = [i async for page in self._inbox(Filter(changed=since)) for i in page] if rows else []
+            rows = await self._changed_runs(
+                since
+            )  # first: what is read of the inbox after this is not older
+            if rows:
+                found = [i async for page in self._inbox(Filter(changed=since)) for i in page]
+            else:
+                found = []
             now = store.now()
             was, self._halts, self._looked = self._halts, halts, begun
             opened, closed = self._open.replace([row.id for row in rows], found, now)
@@ -165,7 +188,8 @@ class Hub:
                 bell.set()
 
     def _since(self, begun: tuple[float, float]) -> float:
-        """Since when changes are new: since the last look began, also if the clock was set back meanwhile."""
+        """Since when changes are new: since the last look began, also if the clock was set back
+        meanwhile."""
         (now, ticks), (looked, then) = begun, self._looked
         return min(looked, now - (ticks - then)) - LATE
 
@@ -190,7 +214,9 @@ class Hub:
                 return found
             after = page[-1].id
 
-    def _fresh(self, rows: list[RunRow], since: float, now: float, halts: frozenset[str]) -> list[RunRow]:
+    def _fresh(
+        self, rows: list[RunRow], since: float, now: float, halts: frozenset[str]
+    ) -> list[RunRow]:
         """Those that nobody was told of yet: the same changes are seen again for a while."""
         self._runs = {id: seen for id, seen in self._runs.items() if seen[2] >= since}
         fresh: list[RunRow] = []

@@ -8,14 +8,16 @@ from adjourn.errors import InvalidDefinition
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 HOPS = 20
-"""So many entries of X-Forwarded-For are looked at, from the right; a longer chain is nobody's honest one."""
+"""So many entries of X-Forwarded-For are looked at, from the right; a longer chain is nobody's
+honest one."""
 
 
 class TrustedProxies:
     """The networks whose word about a client's address is taken.
 
-    Each proxy appends the address that it was called from to `X-Forwarded-For`, and whoever calls can write what they like
-    before it. So the chain is read from the right, and the first address that is not a trusted proxy's is the client.
+    Each proxy appends the address that it was called from to `X-Forwarded-For`, and whoever calls
+    can write what they like before it. So the chain is read from the right, and the first address
+    that is not a trusted proxy's is the client.
     """
 
     def __init__(self, networks: Iterable[str] = ()) -> None:
@@ -28,9 +30,11 @@ class TrustedProxies:
         return found is not None and any(found in network for network in self._networks)
 
     def client(self, peer: str, forwarded: Iterable[str]) -> str:
-        """The client's address: `peer`, or what trusted proxies say in their `X-Forwarded-For` headers.
+        """The client's address: `peer`, or what trusted proxies say in their `X-Forwarded-For`
+        headers.
 
-        An entry that is no address ends the search: the last proxy that could be believed stands for its client.
+        An entry that is no address ends the search: the last proxy that could be believed stands
+        for its client.
         """
         if peer not in self:
             return peer
@@ -50,7 +54,9 @@ def _network(text: str) -> Network:
     try:
         return ipaddress.ip_network(text.strip())
     except ValueError as e:
-        raise InvalidDefinition(f"a trusted proxy is an address or a network such as 10.0.0.0/8: {e}") from None
+        raise InvalidDefinition(
+            f"a trusted proxy is an address or a network such as 10.0.0.0/8: {e}"
+        ) from None
 
 
 def _address(text: str) -> Address | None:
@@ -64,5 +70,8 @@ def _address(text: str) -> Address | None:
         found = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
         return None
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    if isinstance(found, ipaddress.IPv6Address):
+        mapped = found.ipv4_mapped
+    else:
+        mapped = None
     return mapped or found

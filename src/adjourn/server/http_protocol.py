@@ -7,7 +7,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from adjourn.server.connections import Connections, Place
+from adjourn.server.connections import ConnectionPlace, Connections
 
 HEAD_SECONDS = 10.0
 """For the head of a request, from the connection or from the last answer on."""
@@ -16,16 +16,26 @@ STALL_SECONDS = 30.0
 _SLOW = b"the head of the request did not arrive in time\n"
 
 log = logging.getLogger("adjourn.server.http")
-log.setLevel(logging.ERROR)  # uvicorn warns of every request that is none; whoever sends those would fill the disk
+log.setLevel(
+    logging.ERROR
+)  # uvicorn warns of every request that is none; whoever sends those would fill the disk
 
 
 class DeadlineProtocol(H11Protocol):
-    """One connection. It is closed if the head of a request takes too long, or if the client reads nothing of its answer.
+    """One connection. It is closed if the head of a request takes too long, or if the client reads
+    nothing of its answer.
 
     It keeps `place` up to date: whether the connection waits for its client, or works for it.
     """
 
-    def __init__(self, *, connections: Connections, place: Place, head_seconds: float, **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        connections: Connections,
+        place: ConnectionPlace,
+        head_seconds: float,
+        **options: Any,
+    ) -> None:
         super().__init__(**options)
         self.logger = log
         self._connections, self._place, self._head_seconds = connections, place, head_seconds
@@ -94,7 +104,12 @@ class DeadlineProtocol(H11Protocol):
         if 0 < unsent < self._unsent:  # a slow line: it is still taking the last answer
             self._unsent = unsent
             self._deadline = self.loop.call_later(self._head_seconds, self._too_late)
-        elif self.transport.is_closing() or unsent or self.conn.our_state is not h11.IDLE or not self._has_begun():
+        elif (
+            self.transport.is_closing()
+            or unsent
+            or self.conn.our_state is not h11.IDLE
+            or not self._has_begun()
+        ):
             self.transport.abort()
         else:
             self._say_why()
@@ -103,7 +118,15 @@ class DeadlineProtocol(H11Protocol):
         return bool(self.conn.trailing_data[0])
 
     def _say_why(self) -> None:
-        headers = [("Connection", "close"), ("Content-Type", "text/plain"), ("Content-Length", str(len(_SLOW)))]
-        for event in (h11.Response(status_code=408, headers=headers), h11.Data(data=_SLOW), h11.EndOfMessage()):
+        headers = [
+            ("Connection", "close"),
+            ("Content-Type", "text/plain"),
+            ("Content-Length", str(len(_SLOW))),
+        ]
+        for event in (
+            h11.Response(status_code=408, headers=headers),
+            h11.Data(data=_SLOW),
+            h11.EndOfMessage(),
+        ):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()

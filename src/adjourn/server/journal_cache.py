@@ -14,7 +14,7 @@ KEPT, BYTES = 128, 32_000_000
 TRIES = 5
 
 
-class Folds:
+class JournalCache:
     """The states of the runs that were looked at last."""
 
     def __init__(self, runtime: Runtime) -> None:
@@ -23,7 +23,8 @@ class Folds:
         self._size = 0
 
     async def of(self, run: str) -> tuple[RunRow, State]:
-        """A run's row, and its state at the same record. Read it before the next `await`: another look may go on folding."""
+        """A run's row, and its state at the same record. Read it before the next `await`: another
+        look may go on folding."""
         row, state, _ = await self.whole(run)
         return row, state
 

@@ -9,8 +9,9 @@ from adjourn.core.interrupt import Interrupt
 class OpenInterrupts:
     """The references of all open interrupts, and when their time is over.
 
-    It keeps texts, numbers and tuples of them: Python's collector goes through every list, set and dictionary that there is, and
-    one for each of 100,000 runs would stop the event loop for a tenth of a second, again and again.
+    It keeps texts, numbers and tuples of them: Python's collector goes through every list, set and
+    dictionary that there is, and one for each of 100,000 runs would stop the event loop for a tenth
+    of a second, again and again.
     """
 
     def __init__(self) -> None:
@@ -31,8 +32,11 @@ class OpenInterrupts:
             self.refs[ref] = ends
         return opened
 
-    def replace(self, runs: Iterable[str], found: Iterable[Interrupt], now: float) -> tuple[list[str], list[str]]:
-        """These runs have these open interrupts now, and no others: what was opened, and what was closed or is over."""
+    def replace(
+        self, runs: Iterable[str], found: Iterable[Interrupt], now: float
+    ) -> tuple[list[str], list[str]]:
+        """These runs have these open interrupts now, and no others: what was opened, and what was
+        closed or is over."""
         found = list(found)
         there = {interrupt.ref for interrupt in found}
         closed: list[str] = []

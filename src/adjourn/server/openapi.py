@@ -28,19 +28,28 @@ def openapi(prefix: str = "") -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": COMPONENTS,
-            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "description": "An API key."}},
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer", "description": "An API key."}
+            },
         },
     }
 
 
 def _described(operation: Operation) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "operationId": operation.name, "summary": operation.summary, "tags": [operation.path.split("/")[1]],
-        "parameters": _parameters(operation), "responses": _responses(operation), "x-right": operation.right,
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "tags": [operation.path.split("/")[1]],
+        "parameters": _parameters(operation),
+        "responses": _responses(operation),
+        "x-right": operation.right,
         "security": [{"bearer": []}] if operation.right != "none" else [],
-    }  # fmt: skip
+    }
     if operation.body is not None:
-        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": operation.body}}}
+        found["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": operation.body}},
+        }
     return found
 
 
@@ -48,26 +57,50 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
     id: Schema = {"type": "string", "minLength": 1, "maxLength": 400}
     places = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
     found = [{"name": n, "in": "path", "required": True, "schema": id} for n in places]
-    found += [{"name": n, "in": "query", "required": False, "schema": s} for n, s in operation.query.items()]
-    found += [{"name": n, "in": "header", "required": False, "schema": s} for n, s in operation.headers.items()]
+    found += [
+        {"name": n, "in": "query", "required": False, "schema": s}
+        for n, s in operation.query.items()
+    ]
+    found += [
+        {"name": n, "in": "header", "required": False, "schema": s}
+        for n, s in operation.headers.items()
+    ]
     if operation.happens_once:
         found.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": KEY})
     return found
 
 
 def _responses(operation: Operation) -> dict[str, Any]:
-    kind = "text/event-stream" if operation.stream else "application/json"
+    if operation.stream:
+        kind = "text/event-stream"
+    else:
+        kind = "application/json"
     done: dict[str, Any] = {"description": "Done.", "content": {kind: {"schema": operation.answer}}}
     if operation.links:
-        done["links"] = {name: {"operationId": name, **how} for name, how in operation.links.items()}
+        done["links"] = {
+            name: {"operationId": name, **how} for name, how in operation.links.items()
+        }
     answers: dict[str, Any] = {"200": done}
     answers |= {str(status): {"description": WHY[status]} for status in operation.also}
     expected = {401, 403, 422, 429, *operation.problems}
-    expected |= {400, 408, 413, 415} if operation.body is not None else set[int]()
-    expected |= {404} if "{" in operation.path else set[int]()
+    if operation.body is not None:
+        expected |= {400, 408, 413, 415}
+    else:
+        expected |= set[int]()
+    if "{" in operation.path:
+        expected |= {404}
+    else:
+        expected |= set[int]()
     refused = {
         "description": "Refused; nothing was done.",
         "content": {"application/problem+json": {"schema": PROBLEM_REF}},
     }
-    failed = {**refused, "description": "The store failed, or we did; whether it was done is unknown. Look again."}
-    return answers | {str(status): refused for status in sorted(expected)} | {"500": failed, "503": failed}
+    failed = {
+        **refused,
+        "description": "The store failed, or we did; whether it was done is unknown. Look again.",
+    }
+    return (
+        answers
+        | {str(status): refused for status in sorted(expected)}
+        | {"500": failed, "503": failed}
+    )

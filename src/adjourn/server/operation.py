@@ -1,4 +1,5 @@
-"""An operation of the API: one table makes the routes, checks the requests and writes the OpenAPI document."""
+"""An operation of the API: one table makes the routes, checks the requests and writes the OpenAPI
+document."""
 
 import asyncio
 import re
@@ -18,26 +19,29 @@ from adjourn.server.problem import Problem
 from adjourn.server.schemas import COMPONENTS, Schema
 
 if TYPE_CHECKING:
-    from adjourn.server.app_state import Desk
+    from adjourn.server.app_state import AppState
 
 KB = 1024
 MAX_BODY = 1024 * KB
 MAX_READ = 16 * MAX_BODY
-"""So much of what is too large is still read, and dropped: who is cut off while sending does not hear why."""
+"""So much of what is too large is still read, and dropped: who is cut off while sending does not
+hear why."""
 MAX_VALUES = 100_000
-"""In one body: a megabyte of brackets takes a hundred times longer to read than a megabyte of text."""
+"""In one body: a megabyte of brackets takes a hundred times longer to read than a megabyte of
+text."""
 LARGE = 64 * KB
-"""A body that is larger is read in a thread, and only one at a time: others have their turn meanwhile."""
+"""A body that is larger is read in a thread, and only one at a time: others have their turn
+meanwhile."""
 MAX_SECONDS = 30.0
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 KEY: Schema = {"type": "string", "maxLength": 200, "pattern": "^[ -~]*$"}
 
 
 @dataclass(slots=True)
-class Call:
+class ApiRequest:
     """One request, understood: who, where, what."""
 
-    desk: "Desk"
+    desk: "AppState"
     rt: Runtime
     who: Identity
     request: Request
@@ -47,12 +51,13 @@ class Call:
     request_id: str = ""
 
 
-Handler = Callable[[Call], Awaitable[Any]]
+Handler = Callable[[ApiRequest], Awaitable[Any]]
 
 
 @dataclass(frozen=True)
 class Operation:
-    """What one method of one path does. `also`: other answers than 200 that are no problem. `size`: bytes of its body."""
+    """What one method of one path does. `also`: other answers than 200 that are no problem. `size`:
+    bytes of its body."""
 
     method: str
     path: str
@@ -72,21 +77,32 @@ class Operation:
 
     @property
     def happens_once(self) -> bool:
-        """Whether the same request again, under one Idempotency-Key, has the same answer: a run's journal remembers it."""
+        """Whether the same request again, under one Idempotency-Key, has the same answer: a run's
+        journal remembers it."""
         return self.right in ("control", "decide")
 
-    async def __call__(self, desk: "Desk", who: Identity, request: Request, path: dict[str, str]) -> Response:
+    async def __call__(
+        self, desk: "AppState", who: Identity, request: Request, path: dict[str, str]
+    ) -> Response:
         """Check the request, do it, and answer."""
         if any("\x00" in v or not v or len(v) > 400 for v in path.values()):
             raise Problem(404, "not_found", "not found")
         query = read_query(self.query, request)
-        body = await self._read_body(desk, request) if self.body is not None else {}
-        call = Call(desk, desk.seen_from(request), who, request, path, query, body)
-        call.request_id = idempotency_key(who, request) if self.happens_once else ""
+        if self.body is not None:
+            body = await self._read_body(desk, request)
+        else:
+            body = {}
+        call = ApiRequest(desk, desk.seen_from(request), who, request, path, query, body)
+        if self.happens_once:
+            call.request_id = idempotency_key(who, request)
+        else:
+            call.request_id = ""
         value = await self.handler(call)
-        return value if isinstance(value, Response) else answered(value)
+        if isinstance(value, Response):
+            return value
+        return answered(value)
 
-    async def _read_body(self, desk: "Desk", request: Request) -> dict[str, Any]:
+    async def _read_body(self, desk: "AppState", request: Request) -> dict[str, Any]:
         schema, raw = self.body or {}, await receive_body(request, self.size)
         if len(raw) <= LARGE:
             return parse_body(raw, schema)
@@ -99,13 +115,17 @@ def idempotency_key(who: Identity, request: Request) -> str:
     key = request.headers.get("idempotency-key", "")
     if len(key) > 200 or not key.isascii() or not key.isprintable():
         raise Invalid("Idempotency-Key must be a string of at most 200 printable ASCII characters")
-    return f"{len(who.name)}:{who.name}/{key}" if key else ""
+    if key:
+        return f"{len(who.name)}:{who.name}/{key}"
+    return ""
 
 
 def answered(value: Any, headers: dict[str, str] | None = None) -> Response:
     """A value as JSON."""
     return Response(
-        encode(value), media_type="application/json", headers={"Cache-Control": "no-store", **(headers or {})}
+        encode(value),
+        media_type="application/json",
+        headers={"Cache-Control": "no-store", **(headers or {})},
     )
 
 
@@ -114,7 +134,10 @@ def read_query(wanted: dict[str, Schema], request: Request) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in request.query_params.multi_items():
         if name not in wanted:
-            raise Invalid(f"unknown query parameter {name!r:.60}", advice=f"allowed: {', '.join(wanted) or 'none'}")
+            raise Invalid(
+                f"unknown query parameter {name!r:.60}",
+                advice=f"allowed: {', '.join(wanted) or 'none'}",
+            )
         if name in found:
             raise Invalid(f"query parameter {name!r} was given twice")
         found[name] = _typed(name, value, wanted[name])
@@ -141,7 +164,8 @@ def _typed(name: str, text: str, schema: Schema) -> Any:
 
 
 async def receive_body(request: Request, size: int) -> bytes:
-    """The bytes of a JSON body that has at most `size`; more is read and dropped, so that its sender hears why."""
+    """The bytes of a JSON body that has at most `size`; more is read and dropped, so that its
+    sender hears why."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Problem(415, "not_json", "send a JSON object with Content-Type: application/json")
@@ -155,11 +179,18 @@ async def receive_body(request: Request, size: int) -> bytes:
                 elif there > MAX_READ:
                     break
     except TimeoutError:
-        raise Problem(408, "too_slow", "the request did not arrive in time", {"Connection": "close"}) from None
+        raise Problem(
+            408, "too_slow", "the request did not arrive in time", {"Connection": "close"}
+        ) from None
     except ClientDisconnect:
         raise Problem(400, "incomplete", "the request ended too early") from None
     if there > size:
-        raise Problem(413, "too_large", f"the body of this request has at most {size:,} bytes", {"Connection": "close"})
+        raise Problem(
+            413,
+            "too_large",
+            f"the body of this request has at most {size:,} bytes",
+            {"Connection": "close"},
+        )
     return bytes(raw)
 
 

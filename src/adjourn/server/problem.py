@@ -29,7 +29,8 @@ TITLES = {
 
 
 class Problem(Exception):
-    """A refusal as HTTP tells it; `more` are members of its own beside those that every problem has."""
+    """A refusal as HTTP tells it; `more` are members of its own beside those that every problem
+    has."""
 
     def __init__(
         self,
@@ -39,7 +40,13 @@ class Problem(Exception):
         headers: dict[str, str] | None = None,
         more: dict[str, Any] | None = None,
     ) -> None:
-        self.status, self.code, self.detail, self.headers, self.more = status, code, detail, headers or {}, more or {}
+        self.status, self.code, self.detail, self.headers, self.more = (
+            status,
+            code,
+            detail,
+            headers or {},
+            more or {},
+        )
         super().__init__(detail)
 
 
@@ -67,12 +74,20 @@ def _readable(value: Any) -> Any:
 
 
 def problem(
-    status: int, code: str, detail: str, headers: dict[str, str] | None = None, more: dict[str, Any] | None = None
+    status: int,
+    code: str,
+    detail: str,
+    headers: dict[str, str] | None = None,
+    more: dict[str, Any] | None = None,
 ) -> Response:
     """A problem+json response."""
     body: dict[str, Any] = {
-        "type": f"urn:adjourn:{code}", "title": TITLES.get(status, "Refused"), "status": status, "detail": legible(detail[:MAX_TEXT]),
-        **(more or {}), "code": code,
-    }  # fmt: skip
+        "type": f"urn:adjourn:{code}",
+        "title": TITLES.get(status, "Refused"),
+        "status": status,
+        "detail": legible(detail[:MAX_TEXT]),
+        **(more or {}),
+        "code": code,
+    }
     headers = {"Cache-Control": "no-store", **(headers or {})}
     return Response(encode(body), status, headers, media_type="application/problem+json")

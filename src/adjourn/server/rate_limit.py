@@ -10,7 +10,8 @@ from adjourn.server.problem import Problem
 
 KNOWN = 10_000
 PREFIX, BEGIN = "adj_", 4
-"""How every key begins, and how many characters of what follows tell the keys of different people apart."""
+"""How every key begins, and how many characters of what follows tell the keys of different people
+apart."""
 
 
 @dataclass(slots=True)
@@ -19,10 +20,12 @@ class _Bucket:
     at: float
 
 
-class Limit:
+class RateLimit:
     """So many requests a second for each client, and a burst; a leaking bucket for each."""
 
-    def __init__(self, rate: float, burst: float, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, rate: float, burst: float, now: Callable[[], float] = time.monotonic
+    ) -> None:
         self._rate, self._burst, self._now = rate, burst, now
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
@@ -37,18 +40,20 @@ class Limit:
             self._buckets.popitem(last=False)
         if level + 1 > self._burst:
             wait = max(1, round((level + 1 - self._burst) / self._rate))
-            raise Problem(429, "too_many_requests", "too many requests; slow down", {"Retry-After": str(wait)})
+            raise Problem(
+                429, "too_many_requests", "too many requests; slow down", {"Retry-After": str(wait)}
+            )
 
 
 class FailedLogins:
     """How many wrong keys an address may show: few that begin alike, more that do not.
 
-    Only failures are counted, and only failures are refused: whoever shows a good key is let in, whatever else comes from
-    the same address.
+    Only failures are counted, and only failures are refused: whoever shows a good key is let in,
+    whatever else comes from the same address.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._alike, self._all = Limit(0.5, 10, now), Limit(5, 60, now)
+        self._alike, self._all = RateLimit(0.5, 10, now), RateLimit(5, 60, now)
 
     def count(self, client: str, key: str) -> None:
         """Count a wrong key; raises 429 if there were too many."""

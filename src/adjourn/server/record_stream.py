@@ -1,4 +1,5 @@
-"""The records of a run that several watch: read from the store once, and encoded once, however many there are."""
+"""The records of a run that several watch: read from the store once, and encoded once, however many
+there are."""
 
 import asyncio
 from collections import deque
@@ -8,10 +9,11 @@ from contextlib import contextmanager
 from adjourn.core.codec import encode
 from adjourn.core.records import AnyRecord, Erased
 from adjourn.stores.protocol import Store
-from adjourn.views.answers import RecordView
+from adjourn.views.answer_schemas import RecordView
 
 KEPT = 1024 * 1024
-"""Bytes of events that are kept for those who are a little behind. Who is further behind reads for themselves."""
+"""Bytes of events that are kept for those who are a little behind. Who is further behind reads for
+themselves."""
 
 
 def event_of(seq: int, record: AnyRecord) -> bytes:
@@ -31,7 +33,9 @@ class Tape:
         self._size = 0
         self._stale = True
         self._reading = asyncio.Lock()
-        self.end = store.subscribe(run, self._ring)  # before any watcher: they find it stale when they are rung for
+        self.end = store.subscribe(
+            run, self._ring
+        )  # before any watcher: they find it stale when they are rung for
 
     def _ring(self) -> None:
         self._stale = True

@@ -1,4 +1,5 @@
-"""From a request's path to an operation. Ids may contain slashes: a path is split before it is decoded, not after."""
+"""From a request's path to an operation. Ids may contain slashes: a path is split before it is
+decoded, not after."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,7 +9,8 @@ from adjourn.server.operation import Operation
 
 
 def segments(scope: Mapping[str, Any]) -> list[str] | None:
-    """The parts of the path below where the application is mounted, each decoded; None if one is not UTF-8."""
+    """The parts of the path below where the application is mounted, each decoded; None if one is
+    not UTF-8."""
     raw: bytes = scope.get("raw_path") or scope["path"].encode()
     parts = raw.partition(b"?")[0].decode("latin-1").split("/")[1:]
     try:
@@ -16,7 +18,9 @@ def segments(scope: Mapping[str, Any]) -> list[str] | None:
     except UnicodeDecodeError:
         return None
     root = [part for part in scope.get("root_path", "").split("/") if part]
-    return found[len(root) :] if found[: len(root)] == root else found
+    if found[: len(root)] == root:
+        return found[len(root) :]
+    return found
 
 
 class Routes:
@@ -36,5 +40,7 @@ class Routes:
             if len(template) == len(path) and all(
                 t.startswith("{") or t == p for t, p in zip(template, path, strict=True)
             ):
-                return methods, {t[1:-1]: p for t, p in zip(template, path, strict=True) if t.startswith("{")}
+                return methods, {
+                    t[1:-1]: p for t, p in zip(template, path, strict=True) if t.startswith("{")
+                }
         return None

@@ -1,4 +1,5 @@
-"""Serving it: one function for the command line, and one for whoever has a program of their own around it."""
+"""Serving it: one function for the command line, and one for whoever has a program of their own
+around it."""
 
 import asyncio
 import getpass
@@ -23,7 +24,7 @@ from adjourn.runtime.runtime import Runtime
 from adjourn.server.acceptor import Acceptor
 from adjourn.server.app import create_app, lifespan
 from adjourn.server.auth import Guard, is_loopback
-from adjourn.server.connections import MOST, Connections, Place, connections_allowed
+from adjourn.server.connections import MOST, ConnectionPlace, Connections, connections_allowed
 from adjourn.server.http_protocol import HEAD_SECONDS, DeadlineProtocol
 from adjourn.server.users import SESSION_IDLE, SESSION_LIFE, Users, users_path
 
@@ -32,7 +33,7 @@ GRACE = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
+class RunningServer:
     """A server that is up.
 
     Attributes:
@@ -50,6 +51,10 @@ class Serving:
     guard: Guard
 
 
+Serving = RunningServer
+"""Its name in programs that were written before."""
+
+
 class _Server(uvicorn.Server):
     """Leaves signals to us: ours end the streams and hand the runs back as well."""
 
@@ -64,7 +69,7 @@ async def serve(
     *,
     host: str = "127.0.0.1",
     port: int = PORT,
-    ready: Callable[[Serving], None] = lambda serving: None,
+    ready: Callable[[RunningServer], None] = lambda serving: None,
     **options: Any,
 ) -> None:
     """Serve a store until SIGINT or SIGTERM, then end gracefully.
@@ -80,7 +85,9 @@ async def serve(
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     caught: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError, RuntimeError, ValueError):  # another thread's loop, or Windows
+        with suppress(
+            NotImplementedError, RuntimeError, ValueError
+        ):  # another thread's loop, or Windows
             loop.add_signal_handler(number, stop.set)
             caught.append(number)
     try:
@@ -118,9 +125,9 @@ async def serving(
     work: bool = True,
     audit_key: Any = None,
     signing_key: Any = None,
-) -> AsyncGenerator[Serving]:
-    """A server while inside. Without programs it reads, decides and controls; with them it also advances their
-    runs.
+) -> AsyncGenerator[RunningServer]:
+    """A server while inside. Without programs it reads, decides and controls; with them it also
+    advances their runs.
 
     Args:
         address: the store's address, or a `Runtime`.
@@ -130,8 +137,8 @@ async def serving(
         origins: where people find it; an address that other machines can reach needs it, and users.
         users: who may use it; without it, those in the file beside the store's.
         name: the name of the admin who has the link of this start.
-        token: whether the link of this start makes its user an admin; by default only on a loopback address
-            that has no users and no `origins`.
+        token: whether the link of this start makes its user an admin; by default only on a loopback
+            address that has no users and no `origins`.
         resources: the live objects that tools need, by name.
         allow: networks that webhooks may reach although they are not public.
         certfile, keyfile: for https.
@@ -157,25 +164,43 @@ async def serving(
         found = _origins(host, sock.getsockname()[1], given, tls is not None)
         if token is None:
             token = is_loopback(host) and not given and not users.all()
-        secret = secrets.token_urlsafe(32) if token else ""
+        if token:
+            secret = secrets.token_urlsafe(32)
+        else:
+            secret = ""
         guard = Guard(
-            found, users=users, token=secret, token_name=name or _name(), rate=rate, burst=rate * 2, proxies=proxies,
-            session_life=session_life, session_idle=session_idle,
-        )  # fmt: skip
+            found,
+            users=users,
+            token=secret,
+            token_name=name or _name(),
+            rate=rate,
+            burst=rate * 2,
+            proxies=proxies,
+            session_life=session_life,
+            session_idle=session_idle,
+        )
         runtime = address
         if isinstance(runtime, str):
             runtime = Runtime(
-                runtime, programs, resources=resources, work=work, audit_key=audit_key, signing_key=signing_key
+                runtime,
+                programs,
+                resources=resources,
+                work=work,
+                audit_key=audit_key,
+                signing_key=signing_key,
             )
         app = create_app(runtime, guard=guard, url=found[0], allow=allow)
         await stack.enter_async_context(lifespan(app))
         places = Connections(connections_allowed(connections), connections_each, guard.proxies)
-        await stack.enter_async_context(_up(app, wrap(app) if wrap else app, sock, places, tls, head_seconds))
-        yield Serving(found[0], _link(found, secret), secret, runtime, guard)
+        await stack.enter_async_context(
+            _up(app, wrap(app) if wrap else app, sock, places, tls, head_seconds)
+        )
+        yield RunningServer(found[0], _link(found, secret), secret, runtime, guard)
 
 
 def _link(origins: list[str], token: str) -> str:
-    """The address to open; with the token it is one of this machine, whatever the public name is."""
+    """The address to open; with the token it is one of this machine, whatever the public name
+    is."""
     if not token:
         return f"{origins[0]}/"
     local = next((o for o in origins if is_loopback(urlsplit(o).hostname or "")), origins[0])
@@ -200,17 +225,28 @@ async def _up(
     head_seconds: float,
 ) -> AsyncGenerator[None]:
     config = uvicorn.Config(
-        served, http="h11", lifespan="off", log_config=None, access_log=False, server_header=False, ws="none",
-        proxy_headers=False, timeout_graceful_shutdown=GRACE,
-    )  # fmt: skip
+        served,
+        http="h11",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws="none",
+        proxy_headers=False,
+        timeout_graceful_shutdown=GRACE,
+    )
     server = _Server(config)
     serving = asyncio.create_task(server.serve(sockets=[]), name="adjourn-serve")
 
-    def protocol(place: Place) -> DeadlineProtocol:
+    def protocol(place: ConnectionPlace) -> DeadlineProtocol:
         return DeadlineProtocol(
-            connections=connections, place=place, head_seconds=head_seconds,
-            config=config, server_state=server.server_state, app_state={},
-        )  # fmt: skip
+            connections=connections,
+            place=place,
+            head_seconds=head_seconds,
+            config=config,
+            server_state=server.server_state,
+            app_state={},
+        )
 
     acceptor = asyncio.create_task(
         Acceptor(sock, connections, protocol, tls, head_seconds).run(), name="adjourn-accept"
@@ -235,15 +271,20 @@ def _bound(host: str, port: int, users: Users) -> socket.socket:
             f"{host} can be reached from other machines, and there are no users: "
             "make one first (`adjourn user add NAME --role admin`), or serve on 127.0.0.1"
         )
-    family, _, proto, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    # Without its protocol, asyncio does not know it for TCP and leaves Nagle's algorithm on: 40 ms for each answer.
+    family, _, proto, _, where = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    # Without its protocol, asyncio does not know it for TCP and leaves Nagle's algorithm on: 40 ms
+    # for each answer.
     sock = socket.socket(family, socket.SOCK_STREAM, proto or socket.IPPROTO_TCP)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(where)
     except OSError as e:
         sock.close()
-        raise Misused(f"cannot serve on {host}:{port}: {e.strerror or e}", advice="choose another port") from None
+        raise Misused(
+            f"cannot serve on {host}:{port}: {e.strerror or e}", advice="choose another port"
+        ) from None
     return sock
 
 
@@ -251,7 +292,10 @@ def _origins(host: str, port: int, given: Iterable[str], tls: bool) -> list[str]
     """Where people find it: the first is what links say."""
     found, scheme = list(given), "https" if tls else "http"
     if is_loopback(host):
-        shown = f"[{host.strip('[]')}]" if ":" in host else host
+        if ":" in host:
+            shown = f"[{host.strip('[]')}]"
+        else:
+            shown = host
         names = dict.fromkeys([shown, "127.0.0.1", "localhost", "[::1]"])
         return [*found, *(f"{scheme}://{name}:{port}" for name in names)]
     if not found and host in ("0.0.0.0", "::", ""):
@@ -268,4 +312,6 @@ def _name() -> str:
         name = getpass.getuser()
     except (OSError, KeyError, ImportError):
         return "operator"
-    return name if name.isprintable() and not name.startswith("@") else "operator"
+    if name.isprintable() and not name.startswith("@"):
+        return name
+    return "operator"

@@ -1,4 +1,5 @@
-"""The JSON Schemas of what goes in and out: those of answers are made from their structs, those of requests are written here."""
+"""The JSON Schemas of what goes in and out: those of answers are made from their structs, those of
+requests are written here."""
 
 from typing import Any
 
@@ -7,7 +8,7 @@ import msgspec
 from adjourn.core.ids import CHOSEN
 from adjourn.core.run_status import RunStatus
 from adjourn.stores.notification import TOPICS
-from adjourn.views.answers import ActionView, schemas
+from adjourn.views.answer_schemas import ActionView, schemas
 
 Schema = dict[str, Any]
 
@@ -28,8 +29,15 @@ LABELS: Schema = {
     "maxProperties": 50,
 }
 STATUS: Schema = {"type": "string", "enum": [status.value for status in RunStatus]}
-KIND: Schema = {"type": "string", "enum": ["approval", "question", "limit", "error", "in_doubt", "undo"]}
-SCOPE: Schema = {"type": "string", "pattern": r"^(\*|agent:[^\u0000\n]+|tool:[^\u0000\n]+)$", "maxLength": 200}
+KIND: Schema = {
+    "type": "string",
+    "enum": ["approval", "question", "limit", "error", "in_doubt", "undo"],
+}
+SCOPE: Schema = {
+    "type": "string",
+    "pattern": r"^(\*|agent:[^\u0000\n]+|tool:[^\u0000\n]+)$",
+    "maxLength": 200,
+}
 HELD: Schema = {
     "type": "string",
     "pattern": r"^(run:[^\u0000\n]+|label:[^=\u0000\n]+=[^\u0000\n]*)$",
@@ -46,7 +54,12 @@ TOPIC: Schema = {"type": "string", "enum": list(TOPICS)}
 
 def thing(required: tuple[str, ...] = (), **properties: Schema) -> Schema:
     """A request body: these properties and no others."""
-    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
 
 
 def answer(**properties: Schema) -> Schema:
@@ -80,10 +93,20 @@ EVENT: Schema = {  # of a stream, each of its events
     "required": ["event", "data"],
 }
 PROBLEM = answer(type=TEXT, title=TEXT, status=WHOLE, detail=TEXT, code=TEXT)
-PROBLEM["properties"] |= {"what": TEXT, "consequence": TEXT, "advice": TEXT}  # and the facts of an error, by name
-PROBLEM["properties"] |= {  # of a decision that came too late: what was seen, what is there now, and whose doing it was
-    "was": maybe(ref(ActionView)), "now": {"anyOf": [ref(ActionView), TEXT, {"type": "null"}]},
-    "by": TEXT, "how": TEXT, "at": maybe(NUMBER), "next": maybe(TEXT),
-}  # fmt: skip
+PROBLEM["properties"] |= {
+    "what": TEXT,
+    "consequence": TEXT,
+    "advice": TEXT,
+}  # and the facts of an error, by name
+PROBLEM[
+    "properties"
+] |= {  # of a decision that came too late: what was seen, what is there now, and whose doing it was
+    "was": maybe(ref(ActionView)),
+    "now": {"anyOf": [ref(ActionView), TEXT, {"type": "null"}]},
+    "by": TEXT,
+    "how": TEXT,
+    "at": maybe(NUMBER),
+    "next": maybe(TEXT),
+}
 
 COMPONENTS: dict[str, Schema] = {**schemas(), "Problem": PROBLEM}

@@ -1,8 +1,9 @@
 """The security log: who came in, who was turned away, and what changed about who may.
 
-It is a chain of the audit (`@security`), so it is sealed with everything else. Refusals are counted, and written once a minute:
-whatever is alike in address, name and cause is one line. And there is a budget of lines: when strangers have used it up, the
-rest of them are one line an hour together, so nobody without a key can fill the disk.
+It is a chain of the audit (`@security`), so it is sealed with everything else. Refusals are
+counted, and written once a minute: whatever is alike in address, name and cause is one line. And
+there is a budget of lines: when strangers have used it up, the rest of them are one line an hour
+together, so nobody without a key can fill the disk.
 """
 
 import asyncio
@@ -30,7 +31,7 @@ LOOK = 1.0
 
 
 @dataclass(slots=True)
-class Budget:
+class LineBudget:
     """So many lines at once, and then so many an hour."""
 
     burst: float
@@ -73,16 +74,20 @@ Kind = tuple[str, str, str, str]
 
 
 class Tally:
-    """Turns events into lines. What was done is a line at once; what was refused is counted for a minute, and then a line."""
+    """Turns events into lines. What was done is a line at once; what was refused is counted for a
+    minute, and then a line."""
 
-    def __init__(self, budget: Budget) -> None:
-        """`budget`: how many lines there may be; the events beyond it are one line an hour for each cause."""
+    def __init__(self, budget: LineBudget) -> None:
+        """`budget`: how many lines there may be; the events beyond it are one line an hour for each
+        cause."""
         self._budget = budget
         self._seen: dict[Kind, _Seen] = {}
         self._crowds: dict[tuple[str, str], _Crowd] = {}
         self._looked = 0.0
 
-    def count(self, now: float, verb: str, cause: str = "", by: str = "", address: str = "") -> list[dict[str, Any]]:
+    def count(
+        self, now: float, verb: str, cause: str = "", by: str = "", address: str = ""
+    ) -> list[dict[str, Any]]:
         """Count an event; the lines that are due now."""
         kind = (verb, cause, by[:LONGEST], address[:LONGEST])
         if kind in self._seen:
@@ -121,11 +126,16 @@ class Tally:
         for kind, seen in list(self._seen.items()):
             if last or now - seen.since >= WINDOW:
                 del self._seen[kind]
-                lines += self._written(now, kind, seen.count) if seen.count else []
+                if seen.count:
+                    lines += self._written(now, kind, seen.count)
+                else:
+                    lines += []
         for (verb, cause), crowd in list(self._crowds.items()):
             if last or now - crowd.since >= CROWD:
                 del self._crowds[verb, cause]
-                lines.append(_line((verb, cause, "", ""), crowd.count) | {"addresses": len(crowd.addresses)})
+                lines.append(
+                    _line((verb, cause, "", ""), crowd.count) | {"addresses": len(crowd.addresses)}
+                )
         return lines
 
 
@@ -140,22 +150,29 @@ def _line(kind: Kind, count: int) -> dict[str, Any]:
 
 
 class SecurityLog:
-    """Writes the security log of a store while it is open: `async with SecurityLog(lambda: runtime.store) as log:`.
+    """Writes the security log of a store while it is open:
+    `async with SecurityLog(lambda: runtime.store) as log:`.
 
-    Events are counted at once and written a moment later, so no request waits for the disk because of them.
+    Events are counted at once and written a moment later, so no request waits for the disk because
+    of them.
     """
 
     def __init__(self, store: Callable[[], Store]) -> None:
         """`store`: gives the store, which may be opened later."""
         self._store = store
-        self._strangers, self._people = Tally(Budget(100, 20)), Tally(Budget(200, 60))  # none crowds the other out
+        self._strangers, self._people = (
+            Tally(LineBudget(100, 20)),
+            Tally(LineBudget(200, 60)),
+        )  # none crowds the other out
         self._lines: list[dict[str, Any]] = []
         self._lost = 0
         self._bell = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="adjourn-security-log")
+        self._task = asyncio.get_running_loop().create_task(
+            self._run(), name="adjourn-security-log"
+        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -171,12 +188,17 @@ class SecurityLog:
         self.refused(verb, "", by=by, address=address)
 
     def refused(self, verb: str, cause: str, *, by: str = "", address: str = "") -> None:
-        """Somebody was refused: `verb` is what they wanted (`login`, `start`, `request`), `cause` why, as a code."""
-        tally = self._people if by else self._strangers
+        """Somebody was refused: `verb` is what they wanted (`login`, `start`, `request`), `cause`
+        why, as a code."""
+        if by:
+            tally = self._people
+        else:
+            tally = self._strangers
         self._put(tally.count(self._store().now(), verb, cause, by, address))
 
     def note(self, line: Mapping[str, Any]) -> None:
-        """A line as it is, for what happens seldom: users and keys that are added, changed or removed."""
+        """A line as it is, for what happens seldom: users and keys that are added, changed or
+        removed."""
         self._put([dict(line)])
 
     def _due(self, *, last: bool = False) -> list[dict[str, Any]]:

@@ -1,4 +1,5 @@
-"""Server-sent events: a run's records by number, so that a client that returns gets each once; and the stream about everything."""
+"""Server-sent events: a run's records by number, so that a client that returns gets each once; and
+the stream about everything."""
 
 import asyncio
 import logging
@@ -16,13 +17,17 @@ from adjourn.driver.feed import Published, TextArrived
 from adjourn.driver.watch import Recorded
 from adjourn.errors import AdjournError
 from adjourn.runtime.runtime import Runtime
-from adjourn.server.change_feed import Hub
+from adjourn.server.change_feed import ChangeFeed
 from adjourn.server.record_stream import Tapes, event_of
 
 log = logging.getLogger("adjourn.server")
 
 PING = 15.0
-HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "Content-Type": "text/event-stream; charset=utf-8"}
+HEADERS = {
+    "Cache-Control": "no-store",
+    "X-Accel-Buffering": "no",
+    "Content-Type": "text/event-stream; charset=utf-8",
+}
 
 
 def _event(kind: str, data: Any, id: str = "") -> bytes:
@@ -30,10 +35,14 @@ def _event(kind: str, data: Any, id: str = "") -> bytes:
     return f"{head}event: {kind}\ndata: ".encode() + encode(data) + b"\n\n"
 
 
-async def run_events(rt: Runtime, tapes: Tapes, run: str, after: int, *, follow: bool = True) -> AsyncGenerator[bytes]:
-    """Records with their number as id, live text without one; then `end`. Without `follow`, the records that there are.
+async def run_events(
+    rt: Runtime, tapes: Tapes, run: str, after: int, *, follow: bool = True
+) -> AsyncGenerator[bytes]:
+    """Records with their number as id, live text without one; then `end`. Without `follow`, the
+    records that there are.
 
-    Nothing is read ahead of the client, so one that is slow holds up nobody, and costs nothing but its own text.
+    Nothing is read ahead of the client, so one that is slow holds up nobody, and costs nothing but
+    its own text.
     """
     if not follow:
         for seq, record in await rt.store.load(run, after):
@@ -48,14 +57,16 @@ async def run_events(rt: Runtime, tapes: Tapes, run: str, after: int, *, follow:
     yield _event("end", {})
 
 
-async def hub_events(hub: Hub, last: str, *, follow: bool = True) -> AsyncIterator[bytes]:
-    """`inbox`: everything that is open, and the halts; then `changed`, again and again (without `follow`: what was missed)."""
+async def hub_events(hub: ChangeFeed, last: str, *, follow: bool = True) -> AsyncIterator[bytes]:
+    """`inbox`: everything that is open, and the halts; then `changed`, again and again (without
+    `follow`: what was missed)."""
     async for change in hub.watch(last, follow=follow):
         yield _event(change.kind, change.data, hub.id(change.n))
 
 
 class EventStream(Response):
-    """A response that lasts: until its events end, the client has gone or may no longer look, or the server closes."""
+    """A response that lasts: until its events end, the client has gone or may no longer look, or
+    the server closes."""
 
     media_type = "text/event-stream"
 

@@ -1,4 +1,5 @@
-"""The console's files. Every address that is no file is the page itself, which knows its own places."""
+"""The console's files. Every address that is no file is the page itself, which knows its own
+places."""
 
 import hashlib
 from functools import cache
@@ -11,20 +12,32 @@ from starlette.responses import Response
 from adjourn.server.problem import Problem
 
 CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; "
-    "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; font-src 'self'; "
+    "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; "
     "trusted-types 'none'"
 )
 HEADERS = {
-    "Content-Security-Policy": CSP, "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Vary": "Origin, Cookie",
+    "Content-Security-Policy": CSP,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Vary": "Origin, Cookie",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-}  # fmt: skip
+}
 KINDS = {
-    "html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8",
-    "svg": "image/svg+xml", "png": "image/png", "ico": "image/x-icon", "json": "application/json",
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "ico": "image/x-icon",
+    "json": "application/json",
     "webmanifest": "application/manifest+json",
-}  # fmt: skip
+}
 INDEX = "index.html"
 
 
@@ -33,18 +46,37 @@ def _files() -> dict[str, bytes]:
     folder = resources.files("adjourn.server") / "static"
     if not folder.is_dir():
         return {}
-    return {f.name: f.read_bytes() for f in folder.iterdir() if f.is_file() and f.name.rpartition(".")[2] in KINDS}
+    return {
+        f.name: f.read_bytes()
+        for f in folder.iterdir()
+        if f.is_file() and f.name.rpartition(".")[2] in KINDS
+    }
 
 
 def page(request: Request, path: list[str]) -> Response:
     """A file by its name, or the page."""
     if request.method not in ("GET", "HEAD"):
-        raise Problem(405, "method_not_allowed", f"method {request.method} is not allowed here", {"Allow": "GET, HEAD"})
+        raise Problem(
+            405,
+            "method_not_allowed",
+            f"method {request.method} is not allowed here",
+            {"Allow": "GET, HEAD"},
+        )
     files = _files()
-    name = path[-1] if len(path) == 1 and path[0] in files else INDEX
+    if len(path) == 1 and path[0] in files:
+        name = path[-1]
+    else:
+        name = INDEX
     if name not in files:
-        raise Problem(404, "no_console", "the console is not built; run `make console`, or use the API under /api/v1")
-    body = files[name] if name != INDEX else _at(files[name], request.scope.get("root_path", ""))
+        raise Problem(
+            404,
+            "no_console",
+            "the console is not built; run `make console`, or use the API under /api/v1",
+        )
+    if name != INDEX:
+        body = files[name]
+    else:
+        body = _at(files[name], request.scope.get("root_path", ""))
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     headers = {"Cache-Control": "no-cache", "ETag": tag}
     if request.headers.get("if-none-match") == tag:
@@ -53,7 +85,10 @@ def page(request: Request, path: list[str]) -> Response:
 
 
 def _at(body: bytes, root: str) -> bytes:
-    """The page, where the application is mounted: its files are there too, and `data-base` tells its script."""
+    """The page, where the application is mounted: its files are there too, and `data-base` tells
+    its script."""
     base = escape(root.rstrip("/"), quote=True).encode()
     body = body.replace(b"<html", b'<html data-base="' + base + b'"', 1)
-    return body.replace(b'src="/', b'src="' + base + b"/").replace(b'href="/', b'href="' + base + b"/")
+    return body.replace(b'src="/', b'src="' + base + b"/").replace(
+        b'href="/', b'href="' + base + b"/"
+    )

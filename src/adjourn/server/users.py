@@ -1,4 +1,5 @@
-"""Users, their API keys and their sessions, in a small file beside the store's. Secrets are kept as hashes only."""
+"""Users, their API keys and their sessions, in a small file beside the store's. Secrets are kept as
+hashes only."""
 
 import hashlib
 import secrets
@@ -22,8 +23,12 @@ NOTED = 60.0
 ID = 12
 """Characters of a key's id: the beginning of its hash."""
 _SCHEMA = """
-create table if not exists user (name text primary key, role text not null, groups text not null, created_at real not null);
-create table if not exists key (hash text primary key, user text not null, hint text not null, created_at real not null);
+create table if not exists user (
+    name text primary key, role text not null, groups text not null, created_at real not null
+);
+create table if not exists key (
+    hash text primary key, user text not null, hint text not null, created_at real not null
+);
 create table if not exists session (hash text primary key, user text not null, until real not null);
 """
 _VERSION = 1
@@ -75,22 +80,27 @@ class Key:
 
 
 class Users:
-    """The users of one store. Any process may change the file; a change counts from the next request on.
+    """The users of one store. Any process may change the file; a change counts from the next
+    request on.
 
     Names that differ only in case or in width are one name: `Ana` is nobody else than `ana`.
     """
 
     def __init__(self, path: str = "", *, clock: Callable[[], float] = time.time) -> None:
-        """`path`: the file, closed to everybody but its owner; empty: in memory, for as long as the object lives.
+        """`path`: the file, closed to everybody but its owner; empty: in memory, for as long as the
+        object lives.
 
         `clock` gives the time by which keys and sessions end.
         """
         self._path, self._now = path or ":memory:", clock
         self.told: Callable[[dict[str, Any]], None] | None = None
-        """Is told of every change, for the security log: `verb`, `about` (whom), and what is new. Never of a key itself."""
+        """Is told of every change, for the security log: `verb`, `about` (whom), and what is new.
+        Never of a key itself."""
         if path:
             make_private(path)
-        self._db = sqlite3.connect(self._path, timeout=5, check_same_thread=False, isolation_level=None)
+        self._db = sqlite3.connect(
+            self._path, timeout=5, check_same_thread=False, isolation_level=None
+        )
         self._version = -1
         self._users: dict[str, User] = {}
         self._named: dict[str, list[str]] = {}
@@ -100,7 +110,9 @@ class Users:
 
     # People
 
-    def add(self, name: str, role: str, groups: Iterable[str] = (), *, expires_in: float | None = None) -> str:
+    def add(
+        self, name: str, role: str, groups: Iterable[str] = (), *, expires_in: float | None = None
+    ) -> str:
         """Make a user with a key. Returns the key, which is shown once.
 
         Args:
@@ -109,15 +121,28 @@ class Users:
             groups: for approvals that ask for a group.
             expires_in: seconds until the key expires; None: it does not.
         """
-        if not name or len(name) > 100 or not name.isprintable() or name.startswith("@") or name != name.strip():
-            raise Invalid(f"a user's name must be a short string that does not begin with '@', got {name!r:.80}")
+        if (
+            not name
+            or len(name) > 100
+            or not name.isprintable()
+            or name.startswith("@")
+            or name != name.strip()
+        ):
+            raise Invalid(
+                f"a user's name must be a short string that does not begin with '@', got {name!r:.80}"
+            )
         with self._changing_people():
             if (there := self.get(name)) is not None:
-                raise Invalid(f"user {there.name!r} already exists", advice="remove them first, or make a new key")
+                raise Invalid(
+                    f"user {there.name!r} already exists",
+                    advice="remove them first, or make a new key",
+                )
             row = (name, _checked_role(role), _checked_groups(groups), self._now())
             self._db.execute("insert into user values (?, ?, ?, ?)", row)
             key = self._new_key(name, expires_in)
-        self._tell("add user", name, role=role, groups=list(self._known(name).groups), key=key_id(key))
+        self._tell(
+            "add user", name, role=role, groups=list(self._known(name).groups), key=key_id(key)
+        )
         return key
 
     def new_key(self, name: str, *, expires_in: float | None = None) -> str:
@@ -134,7 +159,8 @@ class Users:
         return key
 
     def run_key(self, run: str) -> str:
-        """A key for a run itself, for its tools: it reads that run and nothing else, and never decides.
+        """A key for a run itself, for its tools: it reads that run and nothing else, and never
+        decides.
 
         Args:
             run: the run's id.
@@ -151,9 +177,14 @@ class Users:
         if expires_in is not None and not 0 < expires_in < float("inf"):
             raise Invalid(f"a key lasts for a positive number of seconds, not {expires_in!r}")
         key, now = f"adj_{secrets.token_urlsafe(32)}", self._now()
-        expires = now + expires_in if expires_in is not None else 0.0
+        if expires_in is not None:
+            expires = now + expires_in
+        else:
+            expires = 0.0
         row = (_hash("key", key), name, key[-4:], now, expires)
-        self._db.execute("insert into key (hash, user, hint, created_at, expires) values (?, ?, ?, ?, ?)", row)
+        self._db.execute(
+            "insert into key (hash, user, hint, created_at, expires) values (?, ?, ?, ?, ?)", row
+        )
         return key
 
     def keys(self, name: str) -> list[Key]:
@@ -164,7 +195,10 @@ class Users:
         """
         sql = "select hash, user, hint, created_at, expires from key where user = ? order by rowid"
         rows = self._db.execute(sql, (self._known(name).name,)).fetchall()
-        return [Key(hash[:ID], user, hint, at, expires or None) for hash, user, hint, at, expires in rows]
+        return [
+            Key(hash[:ID], user, hint, at, expires or None)
+            for hash, user, hint, at, expires in rows
+        ]
 
     def revoke(self, key: str) -> Key:
         """End one key and every session that was opened with it.
@@ -173,11 +207,19 @@ class Users:
             key: the key itself, or its id.
         """
         with self._changing_people():
-            like = f"{key}%" if _is_id(key) else _hash("key", key)
-            rows = self._db.execute("select hash, user, hint, created_at, expires from key where hash like ?", (like,))
+            if _is_id(key):
+                like = f"{key}%"
+            else:
+                like = _hash("key", key)
+            rows = self._db.execute(
+                "select hash, user, hint, created_at, expires from key where hash like ?", (like,)
+            )
             found = rows.fetchall()
             if len(found) != 1:
-                raise NotFound("this key is not known", advice="`adjourn user keys NAME` lists the keys of a user")
+                raise NotFound(
+                    "this key is not known",
+                    advice="`adjourn user keys NAME` lists the keys of a user",
+                )
             [(hash, user, hint, at, expires)] = found
             self._db.execute("delete from session where key = ?", (hash,))
             self._db.execute("delete from key where hash = ?", (hash,))
@@ -254,12 +296,15 @@ class Users:
     def _owner(self, hash: str) -> User | None:
         self._look()
         name, expires = self._keys.get(hash, ("", 0.0))
-        return None if expires and expires <= self._now() else self._users.get(name)
+        if expires and expires <= self._now():
+            return None
+        return self._users.get(name)
 
     # Sessions
 
     def open_session(self, name: str, key: str = "", *, life: float = SESSION_LIFE) -> str:
-        """A session for a browser that has shown a key. Returns its cookie; it outlives this process.
+        """A session for a browser that has shown a key. Returns its cookie; it outlives this
+        process.
 
         Args:
             name: the user's name.
@@ -269,8 +314,16 @@ class Users:
         cookie, now = secrets.token_urlsafe(32), self._now()
         with self._changing():
             self._db.execute("delete from session where until < ?", (now,))
-            row = (_hash("session", cookie), name, now + life, _hash("key", key) if key else "", now)
-            self._db.execute("insert into session (hash, user, until, key, seen) values (?, ?, ?, ?, ?)", row)
+            row = (
+                _hash("session", cookie),
+                name,
+                now + life,
+                _hash("key", key) if key else "",
+                now,
+            )
+            self._db.execute(
+                "insert into session (hash, user, until, key, seen) values (?, ?, ?, ?, ?)", row
+            )
         return cookie
 
     def session(self, cookie: str, *, idle: float = SESSION_IDLE, used: bool = True) -> str | None:
@@ -283,7 +336,10 @@ class Users:
         """
         now, hash = self._now(), _hash("session", cookie)
         sql = "select user, key, seen from session where hash = ? and until > ? and seen > ?"
-        found = self._db.execute(sql, (hash, now, now - idle)).fetchone() if cookie else None
+        if cookie:
+            found = self._db.execute(sql, (hash, now, now - idle)).fetchone()
+        else:
+            found = None
         if found is None:
             return None
         user, key, seen = found
@@ -364,8 +420,13 @@ class Users:
         if version == self._version:
             return
         self._users, self._named = {}, {}
-        for name, role, groups, at in self._db.execute("select name, role, groups, created_at from user order by name"):
-            run = name.removeprefix("@run:") if role == "run" else ""
+        for name, role, groups, at in self._db.execute(
+            "select name, role, groups, created_at from user order by name"
+        ):
+            if role == "run":
+                run = name.removeprefix("@run:")
+            else:
+                run = ""
             self._users[name] = User(name, role, tuple(g for g in groups.split("\n") if g), at, run)
             self._named.setdefault(person(name), []).append(name)
         rows = self._db.execute("select hash, user, expires from key").fetchall()
@@ -385,7 +446,9 @@ def users_path(address: str) -> str:
         address: the store's address.
     """
     scheme, _, rest = address.partition("://")
-    return f"{rest[1:]}-users" if scheme == "sqlite" and len(rest) > 1 else ""
+    if scheme == "sqlite" and len(rest) > 1:
+        return f"{rest[1:]}-users"
+    return ""
 
 
 def _checked_role(role: str) -> str:

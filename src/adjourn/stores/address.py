@@ -1,4 +1,5 @@
-"""From an address to a store, or to its database. A database driver is imported only when it is needed."""
+"""From an address to a store, or to its database. A database driver is imported only when it is
+needed."""
 
 from adjourn.errors import InvalidDefinition, NotFound
 from adjourn.stores.database import Database
@@ -22,7 +23,8 @@ class NoDatabase(NotFound):
 
 
 def open_store(address: str) -> Store:
-    """`sqlite:///file.db` (relative), `sqlite:////folder/file.db` (absolute), `postgresql://…`, or `memory://`."""
+    """`sqlite:///file.db` (relative), `sqlite:////folder/file.db` (absolute), `postgresql://…`, or
+    `memory://`."""
     scheme, found, rest = address.partition("://")
     if scheme == "memory" and found:
         from adjourn.stores.memory.store import MemoryStore
@@ -36,7 +38,8 @@ def open_store(address: str) -> Store:
         return _open_postgres(address)
     raise InvalidDefinition(
         f"{without_password(address)!r} is not the address of a store: use 'sqlite:///file.db' (relative), "
-        f"'sqlite:////folder/file.db' (absolute), 'postgresql://user@host/database', 'memory://', or a Store object"
+        f"'sqlite:////folder/file.db' (absolute), 'postgresql://user@host/database', "
+        f"'memory://', or a Store object"
     )
 
 
@@ -49,14 +52,16 @@ def _open_postgres(address: str) -> Store:
 
 
 def database_at(address: str) -> Database:
-    """The database behind an address, to be looked at; nothing is made or changed. Raises `NoDatabase` if there is none, and
-    `StoreError` if it cannot be read."""
+    """The database behind an address, to be looked at; nothing is made or changed. Raises
+    `NoDatabase` if there is none, and `StoreError` if it cannot be read."""
     if (path := file_of(address)) is not None:
         from adjourn.stores.sqlite.file import DatabaseFile
 
         return DatabaseFile(path)
     if not is_postgres(address):
-        raise InvalidDefinition(f"{without_password(address)!r} is not a database", advice="name one with --db")
+        raise InvalidDefinition(
+            f"{without_password(address)!r} is not a database", advice="name one with --db"
+        )
     try:
         from adjourn.stores.postgres.database import PostgresDatabase
     except ImportError as e:
@@ -70,7 +75,9 @@ def database_at(address: str) -> Database:
 def file_of(address: str) -> str | None:
     """The file behind an address, if there is one."""
     scheme, _, rest = address.partition("://")
-    return rest[1:] if scheme == "sqlite" and rest.startswith("/") else None
+    if scheme == "sqlite" and rest.startswith("/"):
+        return rest[1:]
+    return None
 
 
 def is_postgres(address: str) -> bool:

@@ -1,7 +1,8 @@
 """The audit: who wanted what, when, from where, why, and what came of it.
 
-Its lines are hash-chained by scope: one chain for each run, one for global commands, one for the security log. A journal is
-chained in the same way. What ties the chains together, so that a whole one cannot vanish, are the seals (`stores.seals`).
+Its lines are hash-chained by scope: one chain for each run, one for global commands, one for the
+security log. A journal is chained in the same way. What ties the chains together, so that a whole
+one cannot vanish, are the seals (`stores.seals`).
 """
 
 import hashlib
@@ -14,7 +15,8 @@ from adjourn.core.codec import decode
 from adjourn.errors import Invalid
 
 SECURITY = "@security"
-"""The scope of the security log: logins, keys, users, refusals at the door. No run can have this id."""
+"""The scope of the security log: logins, keys, users, refusals at the door. No run can have this
+id."""
 
 
 def chain(head: bytes, body: str) -> bytes:
@@ -22,7 +24,7 @@ def chain(head: bytes, body: str) -> bytes:
     return hashlib.sha256(head + body.encode()).digest()
 
 
-class AuditRow(msgspec.Struct, frozen=True):
+class AuditLine(msgspec.Struct, frozen=True):
     """One line. `scope` is a run id, "" for commands that concern no single run, or `SECURITY`."""
 
     scope: str
@@ -47,15 +49,18 @@ def placed(place: str) -> tuple[float, str, int]:
         at, number, scope = place.split("/", 2)
         return float(at), scope, int(number)
     except ValueError:
-        raise Invalid(f"{place!r:.80} is not a position in the audit", advice="take it from the page before") from None
+        raise Invalid(
+            f"{place!r:.80} is not a position in the audit", advice="take it from the page before"
+        ) from None
 
 
 NUMBERED = ("seal", "seals", "anchor")
 """What has a number and no scope."""
 
 
-class Broken(msgspec.Struct, frozen=True):
-    """A place that is not as it was written. `what` is a chain, a row, a seal or an anchor; `n` is the line, if there is one."""
+class BrokenChain(msgspec.Struct, frozen=True):
+    """A place that is not as it was written. `what` is a chain, a row, a seal or an anchor; `n` is
+    the line, if there is one."""
 
     what: str
     scope: str
@@ -65,26 +70,41 @@ class Broken(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         if self.what in NUMBERED:
             return f"{self.what} {self.n or ''}".rstrip() + f": {self.why}"
-        line = f", line {self.n}" if self.n else ""
+        if self.n:
+            line = f", line {self.n}"
+        else:
+            line = ""
         return f"{self.what} {self.scope or '(global)'}{line}: {self.why}"
 
 
 def verify(
-    what: str, scope: str, rows: Iterable[tuple[int, str | None, bytes]], last: tuple[int, bytes], salt: bytes = b""
-) -> Broken | None:
-    """Check a chain of (number, body, hash) against its last known (number, hash); the first broken place, or None.
+    what: str,
+    scope: str,
+    rows: Iterable[tuple[int, str | None, bytes]],
+    last: tuple[int, bytes],
+    salt: bytes = b"",
+) -> BrokenChain | None:
+    """Check a chain of (number, body, hash) against its last known (number, hash); the first broken
+    place, or None.
 
     It begins with `salt`.
     """
     count, head = 0, salt
     for number, body, stored in rows:
         if number != count + 1:
-            return Broken(what, scope, count + 1, f"it is missing: line {number} follows line {count}")
+            return BrokenChain(
+                what, scope, count + 1, f"it is missing: line {number} follows line {count}"
+            )
         if body is None:
-            return Broken(what, scope, number, "its content is gone, and nobody erased it")
+            return BrokenChain(what, scope, number, "its content is gone, and nobody erased it")
         count, head = number, chain(head, body)
         if head != stored:
-            return Broken(what, scope, number, "it was edited, or moved here from elsewhere")
+            return BrokenChain(what, scope, number, "it was edited, or moved here from elsewhere")
     if (count, head) != last:
-        return Broken(what, scope, count + 1, f"the end is missing: there were {last[0]} lines, there are {count}")
+        return BrokenChain(
+            what,
+            scope,
+            count + 1,
+            f"the end is missing: there were {last[0]} lines, there are {count}",
+        )
     return None

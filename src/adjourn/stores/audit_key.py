@@ -1,4 +1,5 @@
-"""The key that signs seals: Ed25519, or a shared secret (HMAC). Which of them is the caller's choice, never the file's."""
+"""The key that signs seals: Ed25519, or a shared secret (HMAC). Which of them is the caller's
+choice, never the file's."""
 
 import base64
 import hashlib
@@ -10,7 +11,10 @@ from typing import TYPE_CHECKING, Protocol, cast
 from adjourn.errors import InvalidDefinition
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+        Ed25519PrivateKey,
+        Ed25519PublicKey,
+    )
 
 SECRET = "ADJOURN_AUDIT_SECRET"
 LENGTH = 32
@@ -18,7 +22,8 @@ LENGTH = 32
 
 
 class AuditKey(Protocol):
-    """What signs seals and checks their signatures. `kid` names it; `can_sign` is False for a public key."""
+    """What signs seals and checks their signatures. `kid` names it; `can_sign` is False for a
+    public key."""
 
     kid: str
     can_sign: bool
@@ -64,9 +69,12 @@ class SecretKey:
 
 
 class Ed25519Key:
-    """A pair, or its public half, which is all that an auditor needs. Takes the extra `adjourn[signing]`."""
+    """A pair, or its public half, which is all that an auditor needs. Takes the extra
+    `adjourn[signing]`."""
 
-    def __init__(self, public: "Ed25519PublicKey", private: "Ed25519PrivateKey | None" = None) -> None:
+    def __init__(
+        self, public: "Ed25519PublicKey", private: "Ed25519PrivateKey | None" = None
+    ) -> None:
         self._public, self._private = public, private
         self.can_sign = private is not None
         self.kid = hashlib.sha256(b"adjourn/decider\0" + public.public_bytes_raw()).hexdigest()[:16]
@@ -74,7 +82,9 @@ class Ed25519Key:
     def sign(self, hash: bytes) -> bytes:
         """See `AuditKey.sign`."""
         if self._private is None:
-            raise InvalidDefinition(f"the key {self.kid} is a public one: it checks seals and cannot make them")
+            raise InvalidDefinition(
+                f"the key {self.kid} is a public one: it checks seals and cannot make them"
+            )
         return self._private.sign(hash)
 
     def fits(self, hash: bytes, sig: bytes) -> bool:
@@ -89,7 +99,8 @@ class Ed25519Key:
 
 
 KeySource = str | os.PathLike[str] | AuditKey
-"""The file of a private key (PEM) or of public lines, a public line itself (`ed25519 BASE64 …`), or a key."""
+"""The file of a private key (PEM) or of public lines, a public line itself (`ed25519 BASE64 …`), or
+a key."""
 
 
 def audit_keys(given: KeySource | Sequence[KeySource] | None = None) -> tuple[AuditKey, ...]:
@@ -100,10 +111,14 @@ def audit_keys(given: KeySource | Sequence[KeySource] | None = None) -> tuple[Au
     secrets = _secrets()
     sources: list[KeySource] = []
     if given is not None:
-        sources = list(given) if isinstance(given, list | tuple) else [cast("KeySource", given)]
+        if isinstance(given, list | tuple):
+            sources = list(given)
+        else:
+            sources = [cast("KeySource", given)]
     if secrets and any(isinstance(source, str | os.PathLike) for source in sources):
         raise InvalidDefinition(
-            f"there is an audit key, and {SECRET} is set: a store's seals have one kind of key", advice="unset one"
+            f"there is an audit key, and {SECRET} is set: a store's seals have one kind of key",
+            advice="unset one",
         )
     return tuple(chain.from_iterable(map(_keys, sources))) or secrets
 
@@ -126,12 +141,16 @@ def _keys(source: KeySource) -> list[AuditKey]:
         with open(source, encoding="utf-8") as file:
             text = file.read()
     except (OSError, UnicodeDecodeError) as e:
-        raise InvalidDefinition(f"the audit key {os.fspath(source)!r} cannot be read: {e}") from None
+        raise InvalidDefinition(
+            f"the audit key {os.fspath(source)!r} cannot be read: {e}"
+        ) from None
     if text.startswith("-----BEGIN"):
         return [_private(text, os.fspath(source))]
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if not lines:
-        raise InvalidDefinition(f"no key found in {os.fspath(source)!r}", advice="make one: adjourn keys new FILE")
+        raise InvalidDefinition(
+            f"no key found in {os.fspath(source)!r}", advice="make one: adjourn keys new FILE"
+        )
     return list(map(_public, lines))
 
 
@@ -142,9 +161,13 @@ def _private(text: str, where: str) -> AuditKey:
     try:
         key = load_pem_private_key(text.encode(), None)
     except (ValueError, TypeError) as e:
-        raise InvalidDefinition(f"{where!r} is not a private key in PEM without a password: {e}") from None
+        raise InvalidDefinition(
+            f"{where!r} is not a private key in PEM without a password: {e}"
+        ) from None
     if not isinstance(key, Ed25519PrivateKey):
-        raise InvalidDefinition(f"{where!r} is not an Ed25519 key", advice="make one: adjourn keys new FILE")
+        raise InvalidDefinition(
+            f"{where!r} is not an Ed25519 key", advice="make one: adjourn keys new FILE"
+        )
     return Ed25519Key(key.public_key(), key)
 
 
@@ -155,6 +178,10 @@ def _public(line: str) -> AuditKey:
     try:
         if words[0] != "ed25519":
             raise ValueError(words[0])
-        return Ed25519Key(Ed25519PublicKey.from_public_bytes(base64.b64decode(words[1], validate=True)))
+        return Ed25519Key(
+            Ed25519PublicKey.from_public_bytes(base64.b64decode(words[1], validate=True))
+        )
     except (ValueError, IndexError):
-        raise InvalidDefinition(f"a public key must be a line like 'ed25519 BASE64 NAME', got {line!r:.80}") from None
+        raise InvalidDefinition(
+            f"a public key must be a line like 'ed25519 BASE64 NAME', got {line!r:.80}"
+        ) from None

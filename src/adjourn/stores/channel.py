@@ -1,4 +1,5 @@
-"""Live text between processes: lines that nobody depends on, beside the journals. They are gone after a minute."""
+"""Live text between processes: lines that nobody depends on, beside the journals. They are gone
+after a minute."""
 
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -22,20 +23,22 @@ class Ears(Protocol):
 
 
 class Channel(Protocol):
-    """One process's end of what a store carries. What goes wrong costs live text, and nothing else."""
+    """One process's end of what a store carries. What goes wrong costs live text, and nothing
+    else."""
 
     def send(self, run: str, line: Line, *, in_whole: bool = False) -> None:
-        """Carry a line to whoever follows the run in other processes, in order. `in_whole`: it is in what `Ears.so_far` says,
-        so whoever has just got that does not get it again."""
+        """Carry a line to whoever follows the run in other processes, in order. `in_whole`: it is
+        in what `Ears.so_far` says, so whoever has just got that does not get it again."""
         ...
 
     def follow(self, run: str) -> AbstractAsyncContextManager[None]:
-        """While inside, what the run says in other processes is heard here, once, however many follow it here: first all that
-        it is saying."""
+        """While inside, what the run says in other processes is heard here, once, however many
+        follow it here: first all that it is saying."""
         ...
 
     async def forget(self, run: str) -> bool:
-        """The run was erased: nothing that it said is kept any more. False: somebody who reads holds a part of it."""
+        """The run was erased: nothing that it said is kept any more. False: somebody who reads
+        holds a part of it."""
         ...
 
     async def close(self) -> None:

@@ -1,4 +1,5 @@
-"""Everything that a store holds, to be put into another store: values, which each store reads and writes in its own way."""
+"""Everything that a store holds, to be put into another store: values, which each store reads and
+writes in its own way."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
@@ -6,10 +7,10 @@ from typing import Protocol
 
 import msgspec
 
-from adjourn.stores.audit import AuditRow
+from adjourn.stores.audit import AuditLine
 from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.notification import Endpoint, Letter
+from adjourn.stores.notification import Endpoint, Notification
 from adjourn.stores.protocol import Halt, RunRow
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.transaction import Book
@@ -21,7 +22,8 @@ AT_ONCE = 4_000_000
 
 
 class OneRun(msgspec.Struct):
-    """A run, whole. The bodies of `journal` are None where they were erased. `requests`: id, record and digest of each."""
+    """A run, whole. The bodies of `journal` are None where they were erased. `requests`: id, record
+    and digest of each."""
 
     row: RunRow
     journal: list[Appended]
@@ -37,7 +39,7 @@ class Rest(msgspec.Struct):
     halts: list[Halt]
     holds: list[Hold]
     endpoints: list[Endpoint]
-    letters: list[Letter]
+    letters: list[Notification]
     touched: dict[str, float]
     signed: bool
     waking: bool
@@ -54,7 +56,7 @@ class Contents(Protocol):
         """Every run, in the order in which they began."""
         ...
 
-    def lines(self) -> Iterable[AuditRow]:
+    def lines(self) -> Iterable[AuditLine]:
         """Every line of the audit, scope by scope, in order."""
         ...
 
@@ -129,8 +131,10 @@ def _put_run(run: OneRun, book: Book) -> None:
         book.write(Writes(misfit=run.misfit))
 
 
-def _in_parts(lines: Iterable[AuditRow], write: Callable[[list[AuditRow]], None], book: Book) -> int:
-    part, size, count = list[AuditRow](), 0, 0
+def _in_parts(
+    lines: Iterable[AuditLine], write: Callable[[list[AuditLine]], None], book: Book
+) -> int:
+    part, size, count = list[AuditLine](), 0, 0
     for line in lines:
         part.append(line)
         size, count = size + len(line.body), count + 1
@@ -183,5 +187,8 @@ def _plain(run: OneRun) -> OneRun:
     """Without what each store numbers for itself."""
     row = msgspec.structs.replace(run.row, n=0, lease_until=0.0)
     return msgspec.structs.replace(
-        run, row=row, interrupts=sorted(run.interrupts, key=lambda x: x.i), requests=sorted(run.requests)
+        run,
+        row=row,
+        interrupts=sorted(run.interrupts, key=lambda x: x.i),
+        requests=sorted(run.requests),
     )

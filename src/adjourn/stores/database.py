@@ -1,4 +1,5 @@
-"""What can be known of a store's database without opening it as a store: nothing of it is changed."""
+"""What can be known of a store's database without opening it as a store: nothing of it is
+changed."""
 
 from typing import Any, Protocol
 
@@ -27,7 +28,8 @@ class Database(Protocol):
         ...
 
     def pending(self) -> list[int]:
-        """The migrations that are to be applied; raises `StoreError` if a newer Adjourn has made it."""
+        """The migrations that are to be applied; raises `StoreError` if a newer Adjourn has made
+        it."""
         ...
 
     def counts(self) -> dict[str, Any]:

@@ -6,8 +6,10 @@ import msgspec
 class Erasure(msgspec.Struct, frozen=True):
     """That a run was erased: by whom, why and when, and the record that says so.
 
-    `scrubbed`: whether it is out of the bytes of the store's files, too. `others`: later runs of the same session, which may have
-    been given its conversation; what they have of it is erased with them. `turns`: the runs of its conversation that were erased with it.
+    `scrubbed`: whether it is out of the bytes of the store's files, too. `others`: later runs of
+        the same session, which may have
+    been given its conversation; what they have of it is erased with them. `turns`: the runs of its
+    conversation that were erased with it.
     """
 
     run: str
@@ -21,9 +23,11 @@ class Erasure(msgspec.Struct, frozen=True):
 
 
 class Pruning(msgspec.Struct, frozen=True):
-    """How a run is to be pruned: as it is at record `seq`, if its last record was written no later than `before`.
+    """How a run is to be pruned: as it is at record `seq`, if its last record was written no later
+    than `before`.
 
-    `by` and `reason`: who wants it, and why. `archive`: where it was put before, and the SHA-256 of that, for the audit.
+    `by` and `reason`: who wants it, and why. `archive`: where it was put before, and the SHA-256 of
+    that, for the audit.
     """
 
     seq: int

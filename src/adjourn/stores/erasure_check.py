@@ -47,9 +47,22 @@ def flaws(
     if said is None:
         yield last[0], "nobody erased it, says the audit"
     elif (said["by"], said["reason"], said["seq"]) != (record.by, record.reason, last[0]):
-        yield last[0], f"who erased it and why are {(record.by, record.reason)!r:.200}, the audit has something else"
+        yield (
+            last[0],
+            f"who erased it and why are {(record.by, record.reason)!r:.200}, the audit has something else",
+        )
     has = (row.id, row.kind, row.program, row.status.value, row.erased, row.title, row.updated_at)
-    means = (record.run, record.kind, record.program, record.status, record.at, tombstone(record), record.at)
-    blank = not (row.labels or row.input_digest or row.requesters or row.opens or row.errors or row.blocked)
+    means = (
+        record.run,
+        record.kind,
+        record.program,
+        record.status,
+        record.at,
+        tombstone(record),
+        record.at,
+    )
+    blank = not (
+        row.labels or row.input_digest or row.requesters or row.opens or row.errors or row.blocked
+    )
     if has != means or not blank or row.status not in ENDED or asks:
         yield 0, "its row says something else than its last record, or more"

@@ -6,10 +6,11 @@ import msgspec
 
 
 class Misfit(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A worker's note that it cannot advance `run` as of record `seq`. It is over with the run's next record.
+    """A worker's note that it cannot advance `run` as of record `seq`. It is over with the run's
+    next record.
 
-    `why` is for people. `fingerprint` is the worker's program, if that is what does not fit: what may be accepted. `queued`: it
-    only waits for its turn.
+    `why` is for people. `fingerprint` is the worker's program, if that is what does not fit: what
+    may be accepted. `queued`: it only waits for its turn.
     """
 
     run: str

@@ -1,4 +1,5 @@
-"""What a notification says: where to look, never what an agent said. The names are those of the views."""
+"""What a notification says: where to look, never what an agent said. The names are those of the
+views."""
 
 import msgspec
 
@@ -9,7 +10,8 @@ from adjourn.core.run_status import RunStatus
 
 
 class InterruptNotice(msgspec.Struct, frozen=True, kw_only=True):
-    """Something waits for a person. `escalated`: it was not decided in time, so it is asked once more."""
+    """Something waits for a person. `escalated`: it was not decided in time, so it is asked once
+    more."""
 
     run_id: str
     agent: str
@@ -36,7 +38,8 @@ class ReminderNotice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunNotice(msgspec.Struct, frozen=True, kw_only=True):
-    """A run has ended, or needs a person. `residue_count`: how much of what it did was not undone."""
+    """A run has ended, or needs a person. `residue_count`: how much of what it did was not
+    undone."""
 
     run_id: str
     agent: str
@@ -63,7 +66,10 @@ def interrupt_notice(run: str, agent: str, record: Asked | Suspended) -> Interru
         agent: the run's agent or flow.
         record: what opened it.
     """
-    asked = record if isinstance(record, Asked) else None
+    if isinstance(record, Asked):
+        asked = record
+    else:
+        asked = None
     return InterruptNotice(
         run_id=run,
         agent=agent,
@@ -89,4 +95,6 @@ def reminder_notice(run: str, agent: str, record: Reminded) -> ReminderNotice:
         agent: the run's agent or flow.
         record: the reminder.
     """
-    return ReminderNotice(run_id=run, agent=agent, id=public_id(run, record.i), ref=ref_of(run, record.i))
+    return ReminderNotice(
+        run_id=run, agent=agent, id=public_id(run, record.i), ref=ref_of(run, record.i)
+    )

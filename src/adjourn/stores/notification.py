@@ -6,12 +6,20 @@ from typing import Literal, Protocol
 import msgspec
 
 TOPICS = (
-    "interrupt.opened", "interrupt.reminded", "run.completed", "run.cancelled", "run.failed", "run.stuck", "halt.set", "halt.lifted",
-)  # fmt: skip
+    "interrupt.opened",
+    "interrupt.reminded",
+    "run.completed",
+    "run.cancelled",
+    "run.failed",
+    "run.stuck",
+    "halt.set",
+    "halt.lifted",
+)
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """Somebody who is told of events. `topics`: of these only; empty: of all. `secret` signs what is sent."""
+    """Somebody who is told of events. `topics`: of these only; empty: of all. `secret` signs what
+    is sent."""
 
     name: str
     kind: Literal["webhook", "apprise"]
@@ -21,7 +29,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     at: float = 0.0
 
 
-class Letter(msgspec.Struct, frozen=True):
+class Notification(msgspec.Struct, frozen=True):
     """One event for one endpoint. `state` is `due`, or `dead` when nobody will try again."""
 
     n: int
@@ -37,10 +45,12 @@ class Letter(msgspec.Struct, frozen=True):
     error: str = ""
 
 
-class Sent(msgspec.Struct, frozen=True):
-    """What came of attempt number `tries` at a letter: no `error`, it arrived; `again`, when to try next (0: never).
+class DeliveryAttempt(msgspec.Struct, frozen=True):
+    """What came of attempt number `tries` at a letter: no `error`, it arrived; `again`, when to try
+    next (0: never).
 
-    `by` and `origin`: who, and from where, if it was a person who let it be tried again, or gave it up.
+    `by` and `origin`: who, and from where, if it was a person who let it be tried again, or gave it
+    up.
     """
 
     n: int
@@ -52,8 +62,8 @@ class Sent(msgspec.Struct, frozen=True):
 
 
 class Wake(msgspec.Struct, frozen=True):
-    """That a run is due, for whoever drives it from outside: at once, or from `not_before` on. A run has at most one; a newer
-    one has another number."""
+    """That a run is due, for whoever drives it from outside: at once, or from `not_before` on. A
+    run has at most one; a newer one has another number."""
 
     n: int
     run: str
@@ -68,8 +78,8 @@ class Outbox(Protocol):
     ) -> list[Endpoint]:
         """Who is notified of events. Returns all endpoints afterwards.
 
-        While there are none, no notifications are written. Otherwise those of an event are written in its own
-        transaction.
+        While there are none, no notifications are written. Otherwise those of an event are written
+        in its own transaction.
 
         Args:
             put: add or replace this one.
@@ -79,8 +89,13 @@ class Outbox(Protocol):
         ...
 
     async def post(
-        self, sent: Sequence[Sent] = (), *, take: int = 0, hold: float = 60.0, but: Sequence[str] = ()
-    ) -> list[Letter]:
+        self,
+        sent: Sequence[DeliveryAttempt] = (),
+        *,
+        take: int = 0,
+        hold: float = 60.0,
+        but: Sequence[str] = (),
+    ) -> list[Notification]:
         """Record delivery attempts, and take notifications that are due.
 
         Those of a run go to an endpoint in order, one after the other. An attempt that is not the
@@ -94,7 +109,9 @@ class Outbox(Protocol):
         """
         ...
 
-    async def letters(self, state: str = "", *, after: int = 0, limit: int = 100) -> list[Letter]:
+    async def letters(
+        self, state: str = "", *, after: int = 0, limit: int = 100
+    ) -> list[Notification]:
         """Notifications that have not arrived, in order.
 
         Args:
@@ -107,8 +124,8 @@ class Outbox(Protocol):
     async def waking(self, wanted: bool | None = None, *, by: str = "", origin: str = "") -> bool:
         """Whether wakes are wanted.
 
-        While they are not, none are written, and none are there. From the moment they are, there is one for
-        every run that is due, or will be at a time.
+        While they are not, none are written, and none are there. From the moment they are, there is
+        one for every run that is due, or will be at a time.
 
         Args:
             wanted: set this first.
@@ -116,15 +133,18 @@ class Outbox(Protocol):
         """
         ...
 
-    async def wakes(self, done: Sequence[Wake] = (), *, take: int = 0, hold: float = 60.0) -> list[Wake]:
+    async def wakes(
+        self, done: Sequence[Wake] = (), *, take: int = 0, hold: float = 60.0
+    ) -> list[Wake]:
         """Acknowledge wakes, and take those that are due.
 
-        Where they are wanted, whatever makes a run due, or due at a time, writes one in its own transaction:
-        a new run, a command, a park with a time, a run that is released, a halt that is lifted. It is there
-        until it is acknowledged, or until a newer one says when the run is due now; an acknowledgement never
-        removes a newer one. A run may be woken although nothing is to be done, and again by one that was
-        taken and not acknowledged. That a holder has died is not a wake: the program that told it to advance
-        the run has no answer, and wakes it again.
+        Where they are wanted, whatever makes a run due, or due at a time, writes one in its own
+        transaction: a new run, a command, a park with a time, a run that is released, a halt that
+            is lifted. It is there
+        until it is acknowledged, or until a newer one says when the run is due now; an
+        acknowledgement never removes a newer one. A run may be woken although nothing is to be
+        done, and again by one that was taken and not acknowledged. That a holder has died is not a
+        wake: the program that told it to advance the run has no answer, and wakes it again.
 
         Args:
             done: acknowledge these.

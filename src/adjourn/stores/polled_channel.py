@@ -1,6 +1,8 @@
-"""Live text over a board that all processes can see: lines that nobody depends on, and that are gone after a minute.
+"""Live text over a board that all processes can see: lines that nobody depends on, and that are
+gone after a minute.
 
-A watcher leaves a note of interest; the worker's process looks for such notes and writes what its runs say.
+A watcher leaves a note of interest; the worker's process looks for such notes and writes what its
+runs say.
 """
 
 import asyncio
@@ -31,7 +33,8 @@ class Board(Protocol):
         ...
 
     async def write(self, lines: Sequence[tuple[str, str]], source: str) -> None:
-        """Put (run, line) on the board, if the run is still watched. What is older than `KEPT` seconds goes."""
+        """Put (run, line) on the board, if the run is still watched. What is older than `KEPT`
+        seconds goes."""
         ...
 
     async def last(self) -> int:
@@ -43,7 +46,8 @@ class Board(Protocol):
         ...
 
     async def forget(self, run: str) -> bool:
-        """Nothing of the run is kept, and nothing of it is written any more. False: somebody who reads holds a part of it."""
+        """Nothing of the run is kept, and nothing of it is written any more. False: somebody who
+        reads holds a part of it."""
         ...
 
     async def close(self) -> None:
@@ -88,7 +92,9 @@ class PolledChannel:
                 self._wanted = wanted
                 caught = {run for run, _ in fresh}
                 # What is said in whole since then, `fresh` has already.
-                self._waiting = [said for said in self._waiting if not (said.run in caught and said.in_whole)]
+                self._waiting = [
+                    said for said in self._waiting if not (said.run in caught and said.in_whole)
+                ]
                 rows: list[tuple[str, str]] = []
                 for said in items:
                     if said.run in wanted and said.run not in caught:
@@ -141,7 +147,9 @@ class PolledChannel:
             if run in self._followed:
                 self._followed[run] = last
             return
-        for number, body in await self._board.since(run, after, self._id):  # our own were heard already
+        for number, body in await self._board.since(
+            run, after, self._id
+        ):  # our own were heard already
             if run in self._followed:
                 self._followed[run] = number
             self._ears.hear(body)

@@ -10,7 +10,8 @@ OWNER, GROUP = 0o600, 0o060
 
 
 def make_private(path: str, like: str = "") -> None:
-    """Make the file at `path` if there is none, and `tighten` it. What SQLite makes beside it later has its rights."""
+    """Make the file at `path` if there is none, and `tighten` it. What SQLite makes beside it later
+    has its rights."""
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, _rights(like)))
     tighten(path, like)
 
@@ -18,8 +19,8 @@ def make_private(path: str, like: str = "") -> None:
 def tighten(path: str, like: str = "") -> None:
     """Close the file at `path` and its parts, those that there are, to everybody but their owner.
 
-    `like` names another file: its group may use this one too, if it may use that one. A part of another owner stays as
-    it is: only its owner can change it.
+    `like` names another file: its group may use this one too, if it may use that one. A part of
+    another owner stays as it is: only its owner can change it.
     """
     for part in PARTS:
         mode = _mode(path + part)

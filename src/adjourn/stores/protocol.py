@@ -1,4 +1,5 @@
-"""What a store promises. The docstrings are the contract; `adjourn.testing.StoreContract` checks each of them."""
+"""What a store promises. The docstrings are the contract; `adjourn.testing.StoreContract` checks
+each of them."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -11,7 +12,7 @@ from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Start
 from adjourn.core.run_status import RunStatus, run_status
 from adjourn.core.signatures import Trust
 from adjourn.core.status import RUNNABLE, Status
-from adjourn.stores.audit import AuditRow
+from adjourn.stores.audit import AuditLine
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.channel import Channel, Ears
 from adjourn.stores.erasure import Erasure, Hold, Pruning
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
 
 
 class RunRow(msgspec.Struct):
-    """A run as a row: what lists, leases and the sweep need. Derived from the journal in the same transaction.
+    """A run as a row: what lists, leases and the sweep need. Derived from the journal in the same
+    transaction.
 
-    `lease_until` is its worker's: until when the last heartbeat lasts, 0 without a worker. `salt` is what the chain of its
-    journal begins with. `erased`: when its content was erased; 0 if it was not. Its title then says by whom, and why.
+    `lease_until` is its worker's: until when the last heartbeat lasts, 0 without a worker. `salt`
+    is what the chain of its journal begins with. `erased`: when its content was erased; 0 if it was
+    not. Its title then says by whom, and why.
     `chapter`: the record at which its last chapter begins; 0 if it has none.
     """
 
@@ -79,15 +82,19 @@ class RunRow(msgspec.Struct):
             return True
         if self.status not in (Status.WAITING, Status.STUCK):
             return False
-        return 0 < self.wake_at <= now or (bool(self.blocked) and not halts.intersection(self.blocked))
+        return 0 < self.wake_at <= now or (
+            bool(self.blocked) and not halts.intersection(self.blocked)
+        )
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """The right to advance one run. Its authority is `epoch`; time only says when another may take it. `head` is the hash of the
-    chain at `seq`, `now` the store's time when the run was taken.
+    """The right to advance one run. Its authority is `epoch`; time only says when another may take
+    it. `head` is the hash of the chain at `seq`, `now` the store's time when the run was taken.
 
-    `trust` is the worker's: whose signatures it believes. A store asks it, too, before a call that needs an agreement.
-    `size`: characters of the records that it carries. `erasures`: how many runs of the store had been erased when it was taken;
+    `trust` is the worker's: whose signatures it believes. A store asks it, too, before a call that
+    needs an agreement.
+    `size`: characters of the records that it carries. `erasures`: how many runs of the store had
+        been erased when it was taken;
     whoever has read another run when there were fewer may know what is gone.
     """
 
@@ -105,9 +112,9 @@ class Lease(msgspec.Struct, frozen=True):
 
 
 class Committed(msgspec.Struct, frozen=True):
-    """What a commit found. `clean` False: others had spoken, or a halt forbade an intent; the moves are void.
-    `head` is the hash of the chain at `seq`, `now` the store's time inside the transaction; `size`: characters of the records
-    after `seen`, those of others and these."""
+    """What a commit found. `clean` False: others had spoken, or a halt forbade an intent; the moves
+    are void. `head` is the hash of the chain at `seq`, `now` the store's time inside the
+    transaction; `size`: characters of the records after `seen`, those of others and these."""
 
     records: Sequence[tuple[int, AnyRecord]]
     seq: int
@@ -119,7 +126,8 @@ class Committed(msgspec.Struct, frozen=True):
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """A run that another goes on with: its first records, and the hash that their chain ends in. No records: they were erased."""
+    """A run that another goes on with: its first records, and the hash that their chain ends in. No
+    records: they were erased."""
 
     run: str
     seq: int
@@ -129,8 +137,13 @@ class Turn(msgspec.Struct, frozen=True):
     @property
     def before(self) -> Ref | None:
         """The run that it goes on with itself, unless it has that conversation."""
-        first = self.records[0][1] if self.records else None
-        return first.before if isinstance(first, Started) else None
+        if self.records:
+            first = self.records[0][1]
+        else:
+            first = None
+        if isinstance(first, Started):
+            return first.before
+        return None
 
 
 class Halt(msgspec.Struct, frozen=True):
@@ -143,16 +156,18 @@ class Halt(msgspec.Struct, frozen=True):
 
 
 class Filter(msgspec.Struct, frozen=True):
-    """What a list shows. Empty fields do not filter. `status` is a stored one or one that people see (`RunStatus`): runs of which it is
-    either. `after` is the last id of the page before (in an inbox also as
-    `run:id`, which is unique where authors gave ids). `text` is a part of the title, the id or the program, in an inbox also
-    of the tool or the type. `since` and `until` are times of the beginning; `changed` of the run's last record.
+    """What a list shows. Empty fields do not filter. `status` is a stored one or one that people
+    see (`RunStatus`): runs of which it is either. `after` is the last id of the page before (in an
+    inbox also as `run:id`, which is unique where authors gave ids). `text` is a part of the title,
+    the id or the program, in an inbox also of the tool or the type. `since` and `until` are times
+    of the beginning; `changed` of the run's last record.
 
-    For runs: `prefix`, how their ids begin; they are then in the order of their ids, and only those are looked at.
+    For runs: `prefix`, how their ids begin; they are then in the order of their ids, and only those
+    are looked at.
 
-    For inboxes: `kind`; `group`, to whom it is given; `members`, what somebody in these groups may decide; `brief`, without
-    what only its record says (type, payload, call; it is then of no group); `interrupt`, its local id: it is then found
-    whatever its state.
+    For inboxes: `kind`; `group`, to whom it is given; `members`, what somebody in these groups may
+    decide; `brief`, without what only its record says (type, payload, call; it is then of no
+    group); `interrupt`, its local id: it is then found whatever its state.
     """
 
     status: str = ""
@@ -182,19 +197,23 @@ LEFT = -1.0
 
 
 class Pulse(Protocol):
-    """A worker's heartbeat, for one thread that is not an event loop's: whatever user code does there, this goes on."""
+    """A worker's heartbeat, for one thread that is not an event loop's: whatever user code does
+    there, this goes on."""
 
     def beat(self, worker: str, ttl: float) -> bool:
-        """Nobody takes the worker's runs for `ttl` from now. True: the beat came too late, somebody may have taken some.
+        """Nobody takes the worker's runs for `ttl` from now. True: the beat came too late, somebody
+        may have taken some.
 
         Raises `StoreError`.
         """
         ...
 
     def end(self, worker: str, *, left: bool = False) -> None:
-        """The worker works no more: whatever still names it can be taken at once. Raises `StoreError`.
+        """The worker works no more: whatever still names it can be taken at once. Raises
+        `StoreError`.
 
-        `left`: bodies that it began are still at work in its process: whoever can see that process waits for them.
+        `left`: bodies that it began are still at work in its process: whoever can see that process
+            waits for them.
         """
         ...
 
@@ -206,14 +225,17 @@ class Pulse(Protocol):
 class Journals(Protocol):
     """Runs: their journals, who may append to them, and who is told that somebody did."""
 
-    async def create(self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = "") -> bool:
-        """Begin a run (with the rest of an imported journal). False: it exists, same program and input,
-        unchanged.
+    async def create(
+        self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = ""
+    ) -> bool:
+        """Begin a run (with the rest of an imported journal). False: it exists, same program and
+        input, unchanged.
 
-        Raises `RunExists` if the id is taken by another input or program. If it continues another run
-        (`Started.after`), that one has ended (else `Refused`), is there (`UnknownRun`, `RunErased`), and its
-        journal is the one that is meant (`BrokenHistory`). If it continues its session's last run
-        (`options["after"]`), that is the last one of its program now, or there is none (else `SessionMoved`).
+        Raises `RunExists` if the id is taken by another input or program. If it continues another
+        run (`Started.after`), that one has ended (else `Refused`), is there (`UnknownRun`,
+        `RunErased`), and its journal is the one that is meant (`BrokenHistory`). If it continues
+        its session's last run (`options["after"]`), that is the last one of its program now, or
+        there is none (else `SessionMoved`).
 
         Args:
             started: its first record.
@@ -231,20 +253,23 @@ class Journals(Protocol):
         ...
 
     async def erasures(self) -> int:
-        """How many runs were erased so far: whoever has kept what was said in some must not use it once there are more."""
+        """How many runs were erased so far: whoever has kept what was said in some must not use it
+        once there are more."""
         ...
 
     async def turns(self, run: str, seq: int, limit: int = 100) -> list[Turn]:
-        """A run's first `seq` records, then those of the run that it goes on with (`Started.after`), and so on: the newest first, at
-        most `limit` of them. It ends where a run has its `history` itself, was erased, or is not there any more."""
+        """A run's first `seq` records, then those of the run that it goes on with
+        (`Started.after`), and so on: the newest first, at most `limit` of them. It ends where a run
+        has its `history` itself, was erased, or is not there any more."""
         ...
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
-        """Ring `bell` in the caller's event loop after the run ("" = any run) may have changed, by whichever process.
+        """Ring `bell` in the caller's event loop after the run ("" = any run) may have changed, by
+        whichever process.
 
         `words`: only for what others than the lease's holder append, and for halts.
-        Rings may be spurious and are merged; the result ends the subscription. Nothing is lost between subscribing
-        and the first ring if the caller looks once after subscribing.
+        Rings may be spurious and are merged; the result ends the subscription. Nothing is lost
+        between subscribing and the first ring if the caller looks once after subscribing.
         """
         ...
 
@@ -259,14 +284,14 @@ class Journals(Protocol):
         replaces: str = "",
         spares: str = "",
     ) -> Lease | None:
-        """Take the run if it is due and free, or its worker has not beaten in time, or is `replaces`: epoch + 1,
-        `Claimed` appended.
+        """Take the run if it is due and free, or its worker has not beaten in time, or is
+        `replaces`: epoch + 1, `Claimed` appended.
 
         It is a beat of `worker`. None: nothing to do there, or it is queued in its session
-        (`options["queue"]`), has not begun, and one that was started before it has not ended. Raises
-        `LeaseBusy` if another worker has it. Raises `StoreError` and changes nothing if `head` is another:
-        the caller knows another history, because the store was restored or replaced under it, and must fold
-        anew.
+        (`options["queue"]`), has not begun, and one that was started before it has not ended.
+        Raises `LeaseBusy` if another worker has it. Raises `StoreError` and changes nothing if
+        `head` is another: the caller knows another history, because the store was restored or
+        replaced under it, and must fold anew.
 
         Args:
             run: the run's id.
@@ -275,8 +300,8 @@ class Journals(Protocol):
             after: the lease carries the records after this one.
             head: the hash of the chain there, if the caller knows it.
             replaces: a worker that is known to be gone.
-            spares: a worker whose id begins so keeps its runs, however much time has passed, until it is
-                named in `replaces`.
+            spares: a worker whose id begins so keeps its runs, however much time has passed, until
+                it is named in `replaces`.
         """
         ...
 
@@ -292,8 +317,8 @@ class Journals(Protocol):
         replaces: Sequence[str] = (),
         spares: str = "",
     ) -> list[Lease]:
-        """`acquire` several runs in one transaction, those that have waited longest first: what is free and due,
-        and what was lost with its worker. What others have is left out.
+        """`acquire` several runs in one transaction, those that have waited longest first: what is
+        free and due, and what was lost with its worker. What others have is left out.
 
         Raises `StoreError`, and takes nothing, if a hash in `after` is another.
 
@@ -302,8 +327,9 @@ class Journals(Protocol):
             worker: who takes them.
             ttl: as in `acquire`.
             limit: at most so many.
-            after: of runs that the caller knows, the last record and the hash of the chain there (b"": it is
-                not compared). Their leases carry the records after it, those of others none.
+            after: of runs that the caller knows, the last record and the hash of the chain there
+                (b"": it is not compared). Their leases carry the records after it, those of others
+                none.
             but: not these runs.
             replaces: workers that are known to be gone; what they had is taken at once.
             spares: as in `acquire`.
@@ -311,18 +337,20 @@ class Journals(Protocol):
         ...
 
     async def workers(self) -> dict[str, float]:
-        """The workers that may have runs, and until when each was heard of; `LEFT` if it has left bodies at work."""
+        """The workers that may have runs, and until when each was heard of; `LEFT` if it has left
+        bodies at work."""
         ...
 
     async def renew(self, lease: Lease, ttl: float) -> None:
-        """Make sure that the run is still the `lease`'s, and a beat of its worker: others take none of its runs
-        for `ttl` seconds. Raises `LeaseLost` on a newer epoch, never because time has passed.
+        """Make sure that the run is still the `lease`'s, and a beat of its worker: others take none
+        of its runs for `ttl` seconds. Raises `LeaseLost` on a newer epoch, never because time has
+        passed.
         """
         ...
 
     async def release(self, lease: Lease, released: Released | None = None) -> None:
-        """Give the `lease` back, with nothing running: `released` is appended. On a newer epoch, nothing
-        happens.
+        """Give the `lease` back, with nothing running: `released` is appended. On a newer epoch,
+        nothing happens.
         """
         ...
 
@@ -331,41 +359,52 @@ class Journals(Protocol):
         ...
 
     def channel(self, ears: Ears) -> Channel:
-        """This process's end of what carries live text to others, and theirs to `ears`. Whoever opens it closes it."""
+        """This process's end of what carries live text to others, and theirs to `ears`. Whoever
+        opens it closes it."""
         ...
 
     def snapshots(self) -> Snapshots:
-        """Where states are kept that were written down, so that a cold start costs the end of a journal."""
+        """Where states are kept that were written down, so that a cold start costs the end of a
+        journal."""
         ...
 
-    async def commit(self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
-        """One transaction: append `facts`; append `moves` only if nobody else has appended since `seen` and no halt
-        names an intent among them. `Parked`, `RunCompleted` and `RunCancelled` give the lease back. The same records
-        again, with the same `seen`, are found and not appended twice: so a worker that got an error may repeat a commit.
+    async def commit(
+        self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int
+    ) -> Committed:
+        """One transaction: append `facts`; append `moves` only if nobody else has appended since
+        `seen` and no halt names an intent among them. `Parked`, `RunCompleted` and `RunCancelled`
+        give the lease back. The same records again, with the same `seen`, are found and not
+        appended twice: so a worker that got an error may repeat a commit.
 
-        Raises `LeaseLost`, and changes nothing, if the run has a newer epoch, whatever the clocks say, or fewer records than
-        `seen` (the store was restored under its worker); `Unauthorised` for an
-        intent that needs an agreement and has none (where the lease has `trust`: none that it believes).
+        Raises `LeaseLost`, and changes nothing, if the run has a newer epoch, whatever the clocks
+        say, or fewer records than `seen` (the store was restored under its worker); `Unauthorised`
+        for an intent that needs an agreement and has none (where the lease has `trust`: none that
+        it believes).
         """
         ...
 
-    async def deliver(self, run: str, command: Command, *, request: str = "", origin: str = "", at: int = 0) -> int:
-        """Append a person's command if the run's status, the interrupt's row and the clock admit it; its seq.
+    async def deliver(
+        self, run: str, command: Command, *, request: str = "", origin: str = "", at: int = 0
+    ) -> int:
+        """Append a person's command if the run's status, the interrupt's row and the clock admit
+        it; its seq.
 
-        The same `request` again gives the same seq and appends nothing; with another command: `RequestReused`.
-        With `at`, only if that is the run's last record; else `AlreadyResumed`.
-        Raises `UnknownRun`, `Refused`, `UnknownInterrupt`, `AlreadyDecided`, `InterruptClosed`, `StaleDecision`, `NotAllowed`,
-        `Halted`; `Invalid` for what cannot be recorded, `InvalidAnswer` for a decision of the wrong kind. Every attempt, also a
-        refused one, is a line of the audit in the same transaction (`origin`: from where); if that cannot be written, nothing is.
+        The same `request` again gives the same seq and appends nothing; with another command:
+        `RequestReused`. With `at`, only if that is the run's last record; else `AlreadyResumed`.
+        Raises `UnknownRun`, `Refused`, `UnknownInterrupt`, `AlreadyDecided`, `InterruptClosed`,
+        `StaleDecision`, `NotAllowed`, `Halted`; `Invalid` for what cannot be recorded,
+        `InvalidAnswer` for a decision of the wrong kind. Every attempt, also a refused one, is a
+        line of the audit in the same transaction (`origin`: from where); if that cannot be written,
+        nothing is.
         """
         ...
 
     async def chapter(self, run: str, *, by: str = "", why: str = "", origin: str = "") -> int:
-        """Begin a new chapter of a run that no worker drives and in which no call runs. Returns the number of
-        its record.
+        """Begin a new chapter of a run that no worker drives and in which no call runs. Returns the
+        number of its record.
 
-        It says all that the records before it mean, as they are in this transaction. Raises `UnknownRun` and
-        `Refused`; a refusal is a line of the audit, like the chapter itself.
+        It says all that the records before it mean, as they are in this transaction. Raises
+        `UnknownRun` and `Refused`; a refusal is a line of the audit, like the chapter itself.
 
         Args:
             run: the run's id.
@@ -408,13 +447,14 @@ class Journals(Protocol):
     async def erase(
         self, run: str, *, by: str = "", reason: str = "", whole: bool = False, origin: str = ""
     ) -> Erasure:
-        """Remove everything that was in a run that has ended: records, questions, requests, notifications,
-        title, labels, salt.
+        """Remove everything that was in a run that has ended: records, questions, requests,
+        notifications, title, labels, salt.
 
-        A last record, `Erased`, says by whom and why, and so does the audit, whose lines stay. Twice is the
-        same as once. `load` then gives that record alone; what is committed or delivered to the run, or
-        created in its place, is refused with `RunErased`. Raises `UnknownRun`, `RunHeld`, and `Refused` for a
-        run that has not ended; a refusal is a line of the audit.
+        A last record, `Erased`, says by whom and why, and so does the audit, whose lines stay.
+        Twice is the same as once. `load` then gives that record alone; what is committed or
+        delivered to the run, or created in its place, is refused with `RunErased`. Raises
+        `UnknownRun`, `RunHeld`, and `Refused` for a run that has not ended; a refusal is a line of
+        the audit.
 
         Args:
             run: the run's id.
@@ -425,12 +465,12 @@ class Journals(Protocol):
         ...
 
     async def prune(self, run: str, wanted: Pruning, *, origin: str = "") -> bool:
-        """Remove a run that has ended: row, journal, questions, requests, notifications. False: the run does not
-        exist.
+        """Remove a run that has ended: row, journal, questions, requests, notifications. False: the
+        run does not exist.
 
-        Its audit stays, with a line that says where its journal ended; so its id stays taken, and `create`
-        raises `RunPruned`. Raises `RunHeld`, and `Refused` if it has not ended, or is not as `wanted` says;
-        then nothing is changed.
+        Its audit stays, with a line that says where its journal ended; so its id stays taken, and
+        `create` raises `RunPruned`. Raises `RunHeld`, and `Refused` if it has not ended, or is not
+        as `wanted` says; then nothing is changed.
 
         Args:
             run: the run's id.
@@ -440,7 +480,12 @@ class Journals(Protocol):
         ...
 
     async def ended(
-        self, status: Status, before: float, *, after: tuple[float, str] | None = None, limit: int = 100
+        self,
+        status: Status,
+        before: float,
+        *,
+        after: tuple[float, str] | None = None,
+        limit: int = 100,
     ) -> list[RunRow]:
         """Runs that have ended, the newest first.
 
@@ -463,12 +508,14 @@ class Journals(Protocol):
     async def hold(
         self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
     ) -> list[Hold]:
-        """Set or lift a legal hold. Returns those that are on. It is in the global audit, and in the run's.
+        """Set or lift a legal hold. Returns those that are on. It is in the global audit, and in
+        the run's.
 
         Raises `InvalidDefinition`, and `UnknownRun` for `run:ID`.
 
         Args:
-            scope: a run (`run:ID`) or all runs with a label (`label:KEY=VALUE`); empty: only list them.
+            scope: a run (`run:ID`) or all runs with a label (`label:KEY=VALUE`); empty: only list
+                them.
             reason: why.
             lift: lift it instead.
             by, origin: who does it, and from where, for the audit.
@@ -476,9 +523,11 @@ class Journals(Protocol):
         ...
 
     async def scrub(self, *, pruned: bool = False) -> bool:
-        """What was erased is in no byte of the store's files any more. False: somebody who reads holds a part of it; try again.
+        """What was erased is in no byte of the store's files any more. False: somebody who reads
+        holds a part of it; try again.
 
-        If nothing was erased since it was done last, it does nothing. `pruned`: also if something was pruned since.
+        If nothing was erased since it was done last, it does nothing. `pruned`: also if something
+        was pruned since.
         """
         ...
 
@@ -487,14 +536,15 @@ class Lists(Protocol):
     """What is shown of many runs at once, and what there is to do."""
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
-        """Up to `limit` runs of these `programs` that a worker could take now or when their owner is found dead,
-        oldest first.
+        """Up to `limit` runs of these `programs` that a worker could take now or when their owner
+        is found dead, oldest first.
         """
         ...
 
     async def inbox(self, filter: Filter) -> list[Interrupt]:
-        """Open interrupts, as `filter` says, that a person can decide now, those that were escalated first, then
-        oldest first; not those of cancelling runs unless undoing, nor those that have expired.
+        """Open interrupts, as `filter` says, that a person can decide now, those that were
+        escalated first, then oldest first; not those of cancelling runs unless undoing, nor those
+        that have expired.
         """
         ...
 
@@ -506,18 +556,22 @@ class Lists(Protocol):
 class AuditLog(Protocol):
     """Who did what: lines that are chained and sealed, and a check of everything."""
 
-    async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
+    async def audit(
+        self, scope: str | None = None, *, after: int = 0, limit: int = 100
+    ) -> list[AuditLine]:
         """Lines of the audit, in order.
 
         Args:
-            scope: of one run, of global commands (empty), of the security log (`"@security"`), or (None) of
-                all runs and global commands by time.
+            scope: of one run, of global commands (empty), of the security log (`"@security"`), or
+                (None) of all runs and global commands by time.
             after: only those with a larger number.
             limit: at most so many.
         """
         ...
 
-    async def recent(self, before: str = "", limit: int = 100, *, security: bool = False) -> list[AuditRow]:
+    async def recent(
+        self, before: str = "", limit: int = 100, *, security: bool = False
+    ) -> list[AuditLine]:
         """Lines of the audit of all runs and of global commands, newest first.
 
         Args:
@@ -528,8 +582,8 @@ class AuditLog(Protocol):
         ...
 
     async def note(self, lines: Sequence[Mapping[str, Any]]) -> None:
-        """Append `lines` to the security log, all or none: `verb`, `by`, `from` and whatever else is to be
-        known.
+        """Append `lines` to the security log, all or none: `verb`, `by`, `from` and whatever else
+        is to be known.
         """
         ...
 
@@ -537,25 +591,34 @@ class AuditLog(Protocol):
         """The random id that was made with the store."""
         ...
 
-    async def seal(self, key: AuditKey | None = None, *, after: Seal | None = None, most: int = MOST) -> Seal | None:
-        """Write the next seal over up to `most` scopes that were touched since they were sealed last; None: nothing to do.
+    async def seal(
+        self, key: AuditKey | None = None, *, after: Seal | None = None, most: int = MOST
+    ) -> Seal | None:
+        """Write the next seal over up to `most` scopes that were touched since they were sealed
+        last; None: nothing to do.
 
-        Of several sealers each number is one's. A store whose last seal is signed is left to whoever has a key; with a key,
-        a last seal that is not signed is followed by one that is. Raises `AuditBroken`, and seals nothing, if the seal
-        `after` (the last that the caller knows of) is not there any more.
+        Of several sealers each number is one's. A store whose last seal is signed is left to
+        whoever has a key; with a key, a last seal that is not signed is followed by one that is.
+        Raises `AuditBroken`, and seals nothing, if the seal `after` (the last that the caller knows
+        of) is not there any more.
         """
         ...
 
     async def seals(self, after: int = 0, limit: int = 100) -> list[Seal]:
-        """Up to `limit` seals after number `after`, in order; with a negative `after`, so many of the last ones."""
+        """Up to `limit` seals after number `after`, in order; with a negative `after`, so many of
+        the last ones."""
         ...
 
-    async def verify(self, keys: Sequence[AuditKey] = (), since: Anchor | None = None) -> "Verification":
-        """Check everything: a list of every place that is not as it was written, and how far the check can vouch for the rest.
+    async def verify(
+        self, keys: Sequence[AuditKey] = (), since: Anchor | None = None
+    ) -> "Verification":
+        """Check everything: a list of every place that is not as it was written, and how far the
+        check can vouch for the rest.
 
-        Each chain is checked by itself, the rows of each run against what the rules make of its journal, halts and endpoints
-        against the audit, and all of it against the seals. With `keys`, seals must be signed by one of them from the first
-        signature on; with `since`, the seal that it names must still be there.
+        Each chain is checked by itself, the rows of each run against what the rules make of its
+        journal, halts and endpoints against the audit, and all of it against the seals. With
+        `keys`, seals must be signed by one of them from the first signature on; with `since`, the
+        seal that it names must still be there.
         """
         ...
 
@@ -570,7 +633,8 @@ class Store(Journals, Lists, AuditLog, Outbox, Protocol):
         ...
 
     def now(self) -> float:
-        """The store's clock, in seconds since 1970; the only time that leases, deadlines and plans go by."""
+        """The store's clock, in seconds since 1970; the only time that leases, deadlines and plans
+        go by."""
         ...
 
     async def close(self) -> None:

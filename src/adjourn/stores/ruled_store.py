@@ -10,7 +10,7 @@ from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Start
 from adjourn.errors import UnknownRun
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Erasure, Hold, Pruning
-from adjourn.stores.notification import Endpoint, Letter, Sent, Wake
+from adjourn.stores.notification import DeliveryAttempt, Endpoint, Notification, Wake
 from adjourn.stores.protocol import Committed, Halt, Lease, RunRow
 from adjourn.stores.rules import chapters, commands, halts, holds, journal, outbox
 from adjourn.stores.rules import erasure as erasing
@@ -19,7 +19,7 @@ from adjourn.stores.rules import prune as pruning
 from adjourn.stores.rules import seals as sealing
 from adjourn.stores.rules import signatures as signing
 from adjourn.stores.rules import wakes as waking
-from adjourn.stores.rules.transaction import Each, Rule, Whole
+from adjourn.stores.rules.transaction import Each, StoreRule, Whole
 from adjourn.stores.rules.values import NOTHING
 from adjourn.stores.seals import MOST, Seal
 
@@ -37,10 +37,14 @@ class Ruled:
             """See `Store.load`."""
             ...
 
-    async def _write(self, rule: Rule | Each | Whole, *, ring: str | None = None, own: bool = False) -> Any:
-        """Read what the rule asks for, let it work, and write what it says, in one transaction; its result.
+    async def _write(
+        self, rule: StoreRule | Each | Whole, *, ring: str | None = None, own: bool = False
+    ) -> Any:
+        """Read what the rule asks for, let it work, and write what it says, in one transaction; its
+        result.
 
-        Then ring for the run `ring` ("": for everybody; None: for nobody). `own`: the lease's holder wrote it. A `Failed` is raised.
+        Then ring for the run `ring` ("": for everybody; None: for nobody). `own`: the lease's
+        holder wrote it. A `Failed` is raised.
         """
         raise NotImplementedError
 
@@ -48,7 +52,9 @@ class Ruled:
         """Ring for a run that was written to."""
         raise NotImplementedError
 
-    async def create(self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = "") -> bool:
+    async def create(
+        self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = ""
+    ) -> bool:
         """See `Store.create`."""
         return await self._write(journal.creating(started, records, origin), ring=started.run)
 
@@ -94,11 +100,17 @@ class Ruled:
         """See `Store.release`."""
         await self._write(leases.releasing(lease, released or Released()), ring=lease.run)
 
-    async def commit(self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
+    async def commit(
+        self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int
+    ) -> Committed:
         """See `Store.commit`."""
-        return await self._write(leases.committing(lease, facts, moves, seen), ring=lease.run, own=True)
+        return await self._write(
+            leases.committing(lease, facts, moves, seen), ring=lease.run, own=True
+        )
 
-    async def deliver(self, run: str, command: Command, *, request: str = "", origin: str = "", at: int = 0) -> int:
+    async def deliver(
+        self, run: str, command: Command, *, request: str = "", origin: str = "", at: int = 0
+    ) -> int:
         """See `Store.deliver`."""
         return await self._write(commands.delivering(run, command, request, origin, at), ring=run)
 
@@ -111,7 +123,8 @@ class Ruled:
         return seq
 
     async def _draft(self, run: str) -> chapters.Draft | None:
-        """The chapter of a long journal, made while others may write; None if that is not worth it, or if there is no run."""
+        """The chapter of a long journal, made while others may write; None if that is not worth it,
+        or if there is no run."""
         try:
             row = await self.get(run)
         except UnknownRun:
@@ -129,7 +142,9 @@ class Ruled:
         """See `Store.erase`."""
         if not whole:
             return await self._write(erasing.erasing(run, by, reason, origin), ring=run)
-        done: list[Erasure] = await self._write(Whole(run, lambda turn: erasing.erasing(turn, by, reason, origin)))
+        done: list[Erasure] = await self._write(
+            Whole(run, lambda turn: erasing.erasing(turn, by, reason, origin))
+        )
         for turn in done:
             self._ring(turn.run, own=False)
         [found] = [turn for turn in done if turn.run == run]
@@ -152,7 +167,9 @@ class Ruled:
         """See `Store.note`."""
         await self._write(sealing.noting(lines))
 
-    async def seal(self, key: AuditKey | None = None, *, after: Seal | None = None, most: int = MOST) -> Seal | None:
+    async def seal(
+        self, key: AuditKey | None = None, *, after: Seal | None = None, most: int = MOST
+    ) -> Seal | None:
         """See `Store.seal`."""
         return await self._write(sealing.sealing(key, after, most))
 
@@ -160,7 +177,9 @@ class Ruled:
         self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
     ) -> list[Halt]:
         """See `Store.halt`."""
-        return await self._write(halts.halting(scope, by, reason, lift, origin), ring="" if scope else None)
+        return await self._write(
+            halts.halting(scope, by, reason, lift, origin), ring="" if scope else None
+        )
 
     async def endpoints(
         self, put: Endpoint | None = None, *, drop: str = "", by: str = "", origin: str = ""
@@ -169,18 +188,29 @@ class Ruled:
         return await self._write(outbox.endpointing(put, drop, by, origin))
 
     async def post(
-        self, sent: Sequence[Sent] = (), *, take: int = 0, hold: float = 60.0, but: Sequence[str] = ()
-    ) -> list[Letter]:
+        self,
+        sent: Sequence[DeliveryAttempt] = (),
+        *,
+        take: int = 0,
+        hold: float = 60.0,
+        but: Sequence[str] = (),
+    ) -> list[Notification]:
         """See `Store.post`."""
         if sent:
             await self._write(outbox.settling(sent))
-        return await self._write(outbox.taking(take, hold, but)) if take else []
+        if take:
+            return await self._write(outbox.taking(take, hold, but))
+        return []
 
     async def _want_wakes(self, wanted: bool, by: str, origin: str) -> bool:
         return await self._write(waking.wanting(wanted, by, origin))
 
-    async def wakes(self, done: Sequence[Wake] = (), *, take: int = 0, hold: float = 60.0) -> list[Wake]:
+    async def wakes(
+        self, done: Sequence[Wake] = (), *, take: int = 0, hold: float = 60.0
+    ) -> list[Wake]:
         """See `Store.wakes`."""
         if done:
             await self._write(waking.acknowledging(done))
-        return await self._write(waking.taking(take, hold)) if take else []
+        if take:
+            return await self._write(waking.taking(take, hold))
+        return []

@@ -1,9 +1,10 @@
 """Seals: one chain over the whole store, so that what was deleted or rewritten as a whole shows.
 
-Journals and audits have chains of their own, one for each scope: a run, the global commands (""), the security log. Every
-transaction that is audited, and every park and end of a run, leaves its scope in `touched`. A seal takes those scopes and
-writes down where each chain stood: its last line and its last record, with their hashes. Seals are chained themselves, and
-signed if there is a key. What was written since the last seal is chained, not sealed.
+Journals and audits have chains of their own, one for each scope: a run, the global commands (""),
+the security log. Every transaction that is audited, and every park and end of a run, leaves its
+scope in `touched`. A seal takes those scopes and writes down where each chain stood: its last line
+and its last record, with their hashes. Seals are chained themselves, and signed if there is a key.
+What was written since the last seal is chained, not sealed.
 """
 
 import base64
@@ -24,9 +25,11 @@ MOST = 1000
 
 
 class Covered(msgspec.Struct, frozen=True, array_like=True):
-    """Where the chains of one scope stood: `line` is its last line of the audit, `record` its last of the journal.
+    """Where the chains of one scope stood: `line` is its last line of the audit, `record` its last
+    of the journal.
 
-    The heads are hex, the journal's as `sealed_head` has it; a scope without a journal has record 0 and no head.
+    The heads are hex, the journal's as `sealed_head` has it; a scope without a journal has record 0
+    and no head.
     """
 
     scope: str
@@ -37,7 +40,8 @@ class Covered(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Seal(msgspec.Struct, frozen=True):
-    """One seal. `k` counts from 1; `hash` covers the store's id, `k`, `at`, `prev` (the hash before it) and `body`."""
+    """One seal. `k` counts from 1; `hash` covers the store's id, `k`, `at`, `prev` (the hash before
+    it) and `body`."""
 
     k: int
     at: float
@@ -62,14 +66,17 @@ def seal_hash(store: str, number: int, at: float, prev: bytes, body: str) -> byt
 
 
 def sealed_head(salt: bytes, head: bytes) -> str:
-    """What a seal names a journal's hash by. A seal stays when the run is erased and its salt goes: between two hashes that are
-    known as they are, one could try what the records between them said."""
-    return hashlib.sha256(b"sealed" + salt + head).hexdigest() if salt else head.hex()
+    """What a seal names a journal's hash by. A seal stays when the run is erased and its salt goes:
+    between two hashes that are known as they are, one could try what the records between them
+    said."""
+    if salt:
+        return hashlib.sha256(b"sealed" + salt + head).hexdigest()
+    return head.hex()
 
 
 class Anchor(msgspec.Struct, frozen=True):
-    """The name of a seal, to be kept where the store's writers cannot reach: on paper, in a channel, in another
-    system.
+    """The name of a seal, to be kept where the store's writers cannot reach: on paper, in a
+    channel, in another system.
 
     `str(anchor)` is one line; `Anchor.read` takes that line (also inside other text), or its JSON.
 
@@ -97,7 +104,9 @@ class Anchor(msgspec.Struct, frozen=True):
             store: the store's identity.
             seal: the seal.
         """
-        return cls(store, seal.k, seal.at, seal.hash.hex(), seal.kid, base64.b64encode(seal.sig).decode())
+        return cls(
+            store, seal.k, seal.at, seal.hash.hex(), seal.kid, base64.b64encode(seal.sig).decode()
+        )
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -108,7 +117,9 @@ class Anchor(msgspec.Struct, frozen=True):
         """
         if text.lstrip().startswith("{"):
             try:
-                return msgspec.convert(loads(text, what="the anchor", limit=10_000), cls, strict=True)
+                return msgspec.convert(
+                    loads(text, what="the anchor", limit=10_000), cls, strict=True
+                )
             except (Invalid, msgspec.ValidationError) as e:
                 raise Invalid(f"this is not the JSON of an anchor: {e}") from None
         found = re.findall(_ANCHOR, text)
@@ -121,16 +132,25 @@ class Anchor(msgspec.Struct, frozen=True):
         try:
             at = datetime.fromisoformat(when).timestamp()
         except ValueError:
-            raise Invalid(f"an anchor's time must look like 2026-01-31T09:30:00.000Z, got {when!r:.40}") from None
+            raise Invalid(
+                f"an anchor's time must look like 2026-01-31T09:30:00.000Z, got {when!r:.40}"
+            ) from None
         return cls(store, int(number), round(at, 3), hash, kid, sig)
 
     @property
     def when(self) -> str:
         """Its time, as ISO 8601 in UTC."""
-        return datetime.fromtimestamp(self.at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return (
+            datetime.fromtimestamp(self.at, UTC)
+            .isoformat(timespec="milliseconds")
+            .replace("+00:00", "Z")
+        )
 
     def __str__(self) -> str:
-        signed = f" kid={self.kid} sig={self.sig}" if self.kid else ""
+        if self.kid:
+            signed = f" kid={self.kid} sig={self.sig}"
+        else:
+            signed = ""
         return f"{_WORD} store={self.store} k={self.k} at={self.when} hash={self.hash}{signed}"
 
     def as_json(self) -> dict[str, Any]:

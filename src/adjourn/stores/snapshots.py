@@ -1,7 +1,9 @@
-"""Snapshots: states that were written down, so that a cold start costs the end of a journal. Caches, never the truth.
+"""Snapshots: states that were written down, so that a cold start costs the end of a journal.
+Caches, never the truth.
 
-One for a run, bound to its chain: it is given out only while the journal has that head at that record. Whoever reads it decides
-whether they know its format; whoever cannot read it folds the journal.
+One for a run, bound to its chain: it is given out only while the journal has that head at that
+record. Whoever reads it decides whether they know its format; whoever cannot read it folds the
+journal.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +15,8 @@ from adjourn.core.snapshot_part import SnapshotPart
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """A state at `seq`, where the chain has this `head`: the rest of it, and which stretches belong to it, in order."""
+    """A state at `seq`, where the chain has this `head`: the rest of it, and which stretches belong
+    to it, in order."""
 
     seq: int
     head: bytes
@@ -30,12 +33,14 @@ class Snapshots(Protocol):
         ...
 
     async def last(self, run: str) -> "Kept | None":
-        """The run's snapshot and its stretches; None if there is none of this journal, or not all of it."""
+        """The run's snapshot and its stretches; None if there is none of this journal, or not all
+        of it."""
         ...
 
     async def keep(self, run: str, snapshot: Snapshot, parts: Mapping[SnapshotPart, bytes]) -> None:
-        """Put it in the place of the one before. `parts`: its stretches; those that are kept already may be left out. Nothing is
-        kept of a run that is not there, or whose chain has another head at that record."""
+        """Put it in the place of the one before. `parts`: its stretches; those that are kept
+        already may be left out. Nothing is kept of a run that is not there, or whose chain has
+        another head at that record."""
         ...
 
 
@@ -43,18 +48,22 @@ Kept = tuple[Snapshot, dict[SnapshotPart, bytes]]
 
 
 def kept_whole(snapshot: Snapshot, segments: Iterable[tuple[str, str, int, bytes]]) -> Kept | None:
-    """A snapshot with its stretches, from rows (edition, path, k, body); None if one of them is missing."""
+    """A snapshot with its stretches, from rows (edition, path, k, body); None if one of them is
+    missing."""
     bodies: dict[tuple[str, str, int], bytes] = {}
     for edition, path, k, body in segments:
         bodies[edition, path, k] = body
     parts: dict[SnapshotPart, bytes] = {}
     for which in snapshot.stretches:
         parts[which] = bodies.get((which.edition, which.path, which.k), b"")
-    return (snapshot, parts) if all(parts.values()) else None
+    if all(parts.values()):
+        return (snapshot, parts)
+    return None
 
 
 class MemorySnapshots:
-    """See `Snapshots`. Over the hashes of each run's chain, which are empty where a run was erased."""
+    """See `Snapshots`. Over the hashes of each run's chain, which are empty where a run was
+    erased."""
 
     def __init__(self, chains: Mapping[str, Sequence[bytes]], kept: dict[str, Kept]) -> None:
         self._chains, self._kept = chains, kept
@@ -62,12 +71,18 @@ class MemorySnapshots:
     def _is_there(self, run: str, snapshot: Snapshot) -> bool:
         heads = self._chains.get(run, ())
         erased = heads[:1] == [b""]
-        return not erased and 0 < snapshot.seq <= len(heads) and heads[snapshot.seq - 1] == snapshot.head
+        return (
+            not erased
+            and 0 < snapshot.seq <= len(heads)
+            and heads[snapshot.seq - 1] == snapshot.head
+        )
 
     async def known(self, run: str) -> tuple[int, tuple[SnapshotPart, ...]]:
         """See `Snapshots.known`."""
         found = await self.last(run)
-        return (found[0].seq, found[0].stretches) if found else (0, ())
+        if found:
+            return (found[0].seq, found[0].stretches)
+        return (0, ())
 
     async def last(self, run: str) -> Kept | None:
         """See `Snapshots.last`."""

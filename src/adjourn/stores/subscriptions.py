@@ -6,7 +6,7 @@ from collections.abc import Callable
 from adjourn.stores.protocol import Bell
 
 
-class Bells:
+class Subscriptions:
     """Subscriptions by run id ("" = any). Ringing from another thread or loop is safe."""
 
     def __init__(self) -> None:
@@ -28,7 +28,8 @@ class Bells:
     def ring(self, run: str, *, own: bool = False) -> None:
         """Ring for one run, and for those who listen to any; an empty run rings everybody.
 
-        `own`: the lease's holder wrote it, so those who listen for the words of others are left alone.
+        `own`: the lease's holder wrote it, so those who listen for the words of others are left
+            alone.
         """
         self._ring([run, ""] if run else list(self._bells), own)
 

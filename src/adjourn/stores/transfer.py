@@ -1,4 +1,5 @@
-"""Copying a whole store to another place, of whichever kind. Both are halted then: only one of them may continue."""
+"""Copying a whole store to another place, of whichever kind. Both are halted then: only one of them
+may continue."""
 
 import asyncio
 from collections.abc import Generator
@@ -15,17 +16,19 @@ EVERYTHING = "*"
 async def transfer(source: str, target: str, *, by: str, origin: str = "") -> Copied:
     """Copy the store at one address to another, where there is none, and compare both.
 
-    The source is halted first, and the copy has that halt, too: whoever lifts it says which of the two continues. The copy is the
-    same store: its id, its audit and its seals.
+    The source is halted first, and the copy has that halt, too: whoever lifts it says which of the
+    two continues. The copy is the same store: its id, its audit and its seals.
 
     Args:
         source: its address.
-        target: an address with no store: a file that is not there, or a database with nothing of ours in it.
+        target: an address with no store: a file that is not there, or a database with nothing of
+            ours in it.
         by: who does it, for the audit.
         origin: from where.
 
-    Raises `Conflict` while a worker is at work in the source, or if the target is not empty; `StoreError` if the source is not as it
-    was written, or if the copy is not the same. Nothing was copied then.
+    Raises `Conflict` while a worker is at work in the source, or if the target is not empty;
+    `StoreError` if the source is not as it was written, or if the copy is not the same. Nothing was
+    copied then.
     """
     database_at(source)
     store = open_store(source)
@@ -40,9 +43,12 @@ async def transfer(source: str, target: str, *, by: str, origin: str = "") -> Co
         broken = await store.verify()
         if broken:
             raise StoreError(
-                f"{without_password(source)!r} is not as it was written: {broken[0]}", consequence="nothing was copied"
+                f"{without_password(source)!r} is not as it was written: {broken[0]}",
+                consequence="nothing was copied",
             )
-        await store.halt(EVERYTHING, by=by, reason=f"copied to {without_password(target)}", origin=origin)
+        await store.halt(
+            EVERYTHING, by=by, reason=f"copied to {without_password(target)}", origin=origin
+        )
     finally:
         await store.close()
     return await asyncio.to_thread(_copy, source, target)

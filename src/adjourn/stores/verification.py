@@ -1,7 +1,8 @@
-"""Checking everything that a store holds: chains, rows, seals, and what somebody wrote down elsewhere (an anchor).
+"""Checking everything that a store holds: chains, rows, seals, and what somebody wrote down
+elsewhere (an anchor).
 
-What a check can know is what it says: what is sealed and signed was so when it was signed; what is only chained agrees with
-itself, which whoever can write the file can bring about.
+What a check can know is what it says: what is sealed and signed was so when it was signed; what is
+only chained agrees with itself, which whoever can write the file can bring about.
 """
 
 import base64
@@ -15,7 +16,7 @@ from adjourn.core.codec import decode
 from adjourn.core.records import AnyRecord, parse
 from adjourn.core.upgrade_rule import objections
 from adjourn.errors import AdjournError
-from adjourn.stores.audit import SECURITY, Broken, verify
+from adjourn.stores.audit import SECURITY, BrokenChain, verify
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Hold
 from adjourn.stores.erasure_check import Line, flaws
@@ -37,16 +38,17 @@ class Evidence(Protocol):
 
     def store_id(self) -> str: ...
     def scopes(self) -> Iterable[tuple[str, int, bytes]]:
-        """Every scope with an audit, with the number and the hash of the line that should be its last."""
+        """Every scope with an audit, with the number and the hash of the line that should be its
+        last."""
         ...
 
-    def strays(self) -> Iterable[Broken]:
+    def strays(self) -> Iterable[BrokenChain]:
         """Lines and records that belong to nothing."""
         ...
 
     def lines(self, scope: str) -> Iterable[Line]: ...
     def line(self, scope: str, number: int) -> Line | None: ...
-    def runs(self) -> Iterable[RunRow | Broken]:
+    def runs(self) -> Iterable[RunRow | BrokenChain]:
         """Every run's row; what cannot be read as one is broken."""
         ...
 
@@ -64,10 +66,12 @@ class Evidence(Protocol):
     def endpoints(self) -> Iterable[Endpoint]: ...
 
 
-class Verification(list[Broken]):
-    """What a check found: a list of the broken places, empty if there are none; and how far it can vouch for the rest.
+class Verification(list[BrokenChain]):
+    """What a check found: a list of the broken places, empty if there are none; and how far it can
+    vouch for the rest.
 
-    `seal`: the last one. `signed_from`: the first that a given key has signed, if keys were given. `lines` and `records`: how
+    `seal`: the last one. `signed_from`: the first that a given key has signed, if keys were given.
+        `lines` and `records`: how
     many are not sealed yet, the oldest line written at `oldest`. `str()` says all of it in words.
     """
 
@@ -94,7 +98,10 @@ class Verification(list[Broken]):
     def _sealed(self) -> str:
         if self.seal is None:
             return "Consistent; nothing is sealed."
-        signed = f", signed by {self.seal.kid}" if self.is_signed else ""
+        if self.is_signed:
+            signed = f", signed by {self.seal.kid}"
+        else:
+            signed = ""
         return f"Consistent up to seal {self.seal.k} ({_when(self.seal.at)}){signed}."
 
     def _since(self) -> list[str]:
@@ -108,21 +115,35 @@ class Verification(list[Broken]):
             if self.records:
                 counts.append(_count(self.records, "record"))
             many = " and ".join(counts)
-            since = " since then" if self.seal else ""
-            oldest = f" (the oldest line is of {_when(self.oldest)})" if self.lines else ""
-            are = "is" if self.lines + self.records == 1 else "are"
+            if self.seal:
+                since = " since then"
+            else:
+                since = ""
+            if self.lines:
+                oldest = f" (the oldest line is of {_when(self.oldest)})"
+            else:
+                oldest = ""
+            if self.lines + self.records == 1:
+                are = "is"
+            else:
+                are = "are"
             said.append(f"{many}{since} {are} chained, not sealed{oldest}.")
         return said
 
     def _trust(self) -> list[str]:
         if self.signed_from is None:
             unchecked = self.seal is not None and self.seal.kid
-            why = f"Its signature ({unchecked}) was not checked: give the key." if unchecked else "Nothing is signed."
+            if unchecked:
+                why = f"Its signature ({unchecked}) was not checked: give the key."
+            else:
+                why = "Nothing is signed."
             return [f"{why} So whoever can write the file can rewrite it."]
         first = self.signed_from
         if first.k == 1:
             return []
-        return [f"Signed from seal {first.k} ({_when(first.at)}) on; what was before it is as it was then."]
+        return [
+            f"Signed from seal {first.k} ({_when(first.at)}) on; what was before it is as it was then."
+        ]
 
 
 def _when(at: float) -> str:
@@ -130,10 +151,14 @@ def _when(at: float) -> str:
 
 
 def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+    if number == 1:
+        return f"{number:,} {word}"
+    return f"{number:,} {word}s"
 
 
-def verified(evidence: Evidence, keys: Sequence[AuditKey] = (), since: Anchor | None = None) -> Verification:
+def verified(
+    evidence: Evidence, keys: Sequence[AuditKey] = (), since: Anchor | None = None
+) -> Verification:
     """See `Store.verify`."""
     found = Verification()
     found.keys, found.anchor = tuple(keys), since
@@ -142,7 +167,8 @@ def verified(evidence: Evidence, keys: Sequence[AuditKey] = (), since: Anchor | 
 
 
 class _Check:
-    """One check of everything: chains and rows first, because they say exactly where; then seals, and what lies outside of runs."""
+    """One check of everything: chains and rows first, because they say exactly where; then seals,
+    and what lies outside of runs."""
 
     def __init__(self, evidence: Evidence, found: Verification) -> None:
         self._evidence, self._found = evidence, found
@@ -152,12 +178,14 @@ class _Check:
         self._salts: dict[str, bytes] = {}
         self._erasing: dict[str, dict[str, Any]] = {}  # the lines of the audit that erased a run
         self._erased: dict[str, int] = {}  # and the records that say so
-        self._pruned: dict[str, dict[str, Any]] = {}  # the last lines of the audits of runs that were pruned
+        self._pruned: dict[
+            str, dict[str, Any]
+        ] = {}  # the last lines of the audits of runs that were pruned
         self._broken: set[tuple[str, str]] = set()
 
     def _say(self, what: str, scope: str, number: int, why: str) -> None:
         self._broken.add((what, scope))
-        self._found.append(Broken(what, scope, number, why))
+        self._found.append(BrokenChain(what, scope, number, why))
 
     def everything(self) -> None:
         self._audits()
@@ -196,7 +224,7 @@ class _Check:
 
     def _journals(self) -> None:
         for row in self._evidence.runs():
-            if isinstance(row, Broken):
+            if isinstance(row, BrokenChain):
                 self._say(row.what, row.scope, row.n, row.why)
                 self._records[row.scope] = 0
                 continue
@@ -224,7 +252,8 @@ class _Check:
             return True
 
     def _rows(self, row: RunRow, journal: Sequence[Line]) -> None:
-        """The rows are what the journal means, and behind every gated call in it stand decisions."""
+        """The rows are what the journal means, and behind every gated call in it stand
+        decisions."""
         replay, records = Replay(), list[AnyRecord]()
         for seq, body, _ in journal:
             assert body is not None  # its chain would be broken
@@ -258,7 +287,10 @@ class _Check:
             kids = ", ".join(key.kid for key in self._found.keys)
             self._say("seals", "", 0, f"none is signed by {kids}")
         if (anchor := self._found.anchor) is not None and anchor.k > last.k:
-            why = f"there is no such seal, the last one is {last.k}: this is an older copy of the store, or it was cut"
+            why = (
+                f"there is no such seal, the last one is {last.k}: this is an older copy "
+                f"of the store, or it was cut"
+            )
             self._say("anchor", "", anchor.k, self._restoration(anchor) or why)
 
     def _seal(self, store: str, last: Seal, seal: Seal) -> None:
@@ -285,7 +317,12 @@ class _Check:
         elif key is not None:
             self._say("seal", "", seal.k, f"its signature is not of {seal.kid}")
         elif seal.kid:
-            self._say("seal", "", seal.k, f"it is signed by {seal.kid:.64}, which is none of the given keys")
+            self._say(
+                "seal",
+                "",
+                seal.k,
+                f"it is signed by {seal.kid:.64}, which is none of the given keys",
+            )
         elif self._found.signed_from is not None:
             self._say("seal", "", seal.k, "it is not signed, and those before it are")
 
@@ -300,21 +337,28 @@ class _Check:
         if anchor is None or anchor.k != seal.k:
             return
         if anchor.store != store:
-            self._say("anchor", "", anchor.k, f"it is of the store {anchor.store}; this one is {store}")
+            self._say(
+                "anchor", "", anchor.k, f"it is of the store {anchor.store}; this one is {store}"
+            )
         elif anchor.hash != seal.hash.hex() or anchor.at != seal.at:
-            why = "the seal of this number is not the one that it names: what was sealed up to then was changed"
+            why = (
+                "the seal of this number is not the one that it names: what was sealed up "
+                "to then was changed"
+            )
             self._say("anchor", "", anchor.k, self._restoration(anchor) or why)
         key = self._key(anchor.kid)
         if key is not None and not key.fits(bytes.fromhex(anchor.hash), _base64(anchor.sig)):
             self._say("anchor", "", anchor.k, f"its signature is not of {anchor.kid}")
 
     def _restoration(self, anchor: Anchor) -> str:
-        """Why its seal is not here any more, if somebody restored a backup afterwards that did not have it; else ""."""
+        """Why its seal is not here any more, if somebody restored a backup afterwards that did not
+        have it; else ""."""
         for entry in self._global(RESTORE):
             if entry.get("seal", anchor.k) < anchor.k and anchor.at < entry.get("at", 0.0):
                 by, at = entry.get("by") or "somebody", _when(entry.get("at", 0.0))
                 return (
-                    f"it is of a time that was lost: {by} restored a backup at {at}, whose last seal was {entry['seal']}; "
+                    f"it is of a time that was lost: {by} restored a backup at {at}, whose "
+                    f"last seal was {entry['seal']}; "
                     "compare what it names with the database that was kept"
                 )
         return ""
@@ -335,21 +379,34 @@ class _Check:
                 self._against_pruned(seal, entry, pruned)
                 continue
             if head is None:
-                self._say(what, entry.scope, number, f"it is missing: seal {seal.k} ({_when(seal.at)}) names it")
+                self._say(
+                    what,
+                    entry.scope,
+                    number,
+                    f"it is missing: seal {seal.k} ({_when(seal.at)}) names it",
+                )
             elif sealed not in self._names(what, entry.scope, head):
-                why = "it is not what seal {} ({}) names: it, or a line before it, was written again"
+                why = (
+                    "it is not what seal {} ({}) names: it, or a line before it, was written again"
+                )
                 self._say(what, entry.scope, number, why.format(seal.k, _when(seal.at)))
 
     def _against_pruned(self, seal: Seal, entry: Covered, pruned: Mapping[str, Any]) -> None:
-        """Of a run that was pruned, the audit has where its journal ended: no seal names more, or something else there."""
+        """Of a run that was pruned, the audit has where its journal ended: no seal names more, or
+        something else there."""
         last, head = pruned.get("seq", 0), pruned.get("head", "")
         if entry.record > last or (entry.record == last and entry.record_head != head):
-            why = f"it was pruned as something else than what seal {seal.k} ({_when(seal.at)}) names"
+            why = (
+                f"it was pruned as something else than what seal {seal.k} ({_when(seal.at)}) names"
+            )
             self._say("journal of", entry.scope, entry.record, why)
 
     def _names(self, what: str, scope: str, head: bytes) -> tuple[str, ...]:
         """How a seal may name a hash; older ones named also a journal's as it is."""
-        salt = self._salts.get(scope, b"") if what == "journal of" else b""
+        if what == "journal of":
+            salt = self._salts.get(scope, b"")
+        else:
+            salt = b""
         return head.hex(), sealed_head(salt, head)
 
     def _unsealed(self) -> None:
@@ -361,10 +418,18 @@ class _Check:
                 continue
             self._found.lines += number - sealed
             first = self._evidence.line(scope, sealed + 1)
-            at = _read(first[1] or "").get("at", 0.0) if first else 0.0
+            if first:
+                at = _read(first[1] or "").get("at", 0.0)
+            else:
+                at = 0.0
             self._found.oldest = min(self._found.oldest or at, at)
             if scope not in touched:
-                self._say("audit of", scope, sealed + 1, "it is not sealed and not marked for the next seal")
+                self._say(
+                    "audit of",
+                    scope,
+                    sealed + 1,
+                    "it is not sealed and not marked for the next seal",
+                )
         for run, seq in self._records.items():
             self._found.records += max(0, seq - self._covered.get(run, none).record)
 
@@ -375,9 +440,13 @@ class _Check:
         for entry in self._global(REQUIRE, STOP):
             meant = entry["verb"] == REQUIRE
         if meant and not self._evidence.is_signed():
-            self._say("signing", "", 0, "decisions without a seal are taken, and nobody allowed that")
+            self._say(
+                "signing", "", 0, "decisions without a seal are taken, and nobody allowed that"
+            )
         elif self._evidence.is_signed() and not meant:
-            self._say("signing", "", 0, "decisions without a seal are refused, and nobody asked for that")
+            self._say(
+                "signing", "", 0, "decisions without a seal are refused, and nobody asked for that"
+            )
 
     def _switches(self, what: str, on: str, off: str, switches: Iterable[Halt | Hold]) -> None:
         """Halts or holds: those are on that somebody set and nobody lifted."""
@@ -397,7 +466,10 @@ class _Check:
             elif scope not in meant:
                 self._say(what, scope, 0, "it is on, and nobody set it")
             elif there[scope] != meant[scope]:
-                why = f"who set it, why and when are {there[scope]!r:.200}, the audit has {meant[scope]!r:.200}"
+                why = (
+                    f"who set it, why and when are {there[scope]!r:.200}, the audit has "
+                    f"{meant[scope]!r:.200}"
+                )
                 self._say(what, scope, 0, why)
 
     def _endpoints(self) -> None:
@@ -407,14 +479,21 @@ class _Check:
                 meant.pop(entry["endpoint"], None)
             else:
                 meant[entry["endpoint"]] = entry.get("digest", "")  # older lines have none
-        there = {endpoint.name: endpoint_digest(endpoint) for endpoint in self._evidence.endpoints()}
+        there = {
+            endpoint.name: endpoint_digest(endpoint) for endpoint in self._evidence.endpoints()
+        }
         for name in sorted({*meant, *there}):
             if name not in there:
                 self._say("endpoint", name, 0, "it is gone, and nobody removed it")
             elif name not in meant:
                 self._say("endpoint", name, 0, "it is told of events, and nobody added it")
             elif meant[name] and there[name] != meant[name]:
-                self._say("endpoint", name, 0, "its address, secret or topics are not those that were added")
+                self._say(
+                    "endpoint",
+                    name,
+                    0,
+                    "its address, secret or topics are not those that were added",
+                )
 
     def _global(self, *verbs: str) -> Iterator[dict[str, Any]]:
         for _, body, _ in self._evidence.lines(""):
@@ -429,7 +508,9 @@ def _read(body: str) -> dict[str, Any]:
         entry = decode(body)
     except msgspec.MsgspecError:
         return {}
-    return cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+    if isinstance(entry, dict):
+        return cast("dict[str, Any]", entry)
+    return {}
 
 
 def _base64(text: str) -> bytes:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 
-class Request:
+class WorkRequest:
     """What is to be done, and what came of it."""
 
     __slots__ = ("error", "future", "loop", "result", "work")
@@ -17,9 +17,9 @@ class Request:
         self.error: BaseException | None = None
 
 
-def settle(batch: Iterable[Request]) -> None:
+def settle(batch: Iterable[WorkRequest]) -> None:
     """Wake all who wait in one loop with one call."""
-    loops: dict[asyncio.AbstractEventLoop, list[Request]] = {}
+    loops: dict[asyncio.AbstractEventLoop, list[WorkRequest]] = {}
     for request in batch:
         loops.setdefault(request.loop, []).append(request)
     for loop, requests in loops.items():
@@ -29,7 +29,7 @@ def settle(batch: Iterable[Request]) -> None:
             continue
 
 
-def _answer(requests: list[Request]) -> None:
+def _answer(requests: list[WorkRequest]) -> None:
     for request in requests:
         if request.future.done():
             continue

@@ -1,4 +1,5 @@
-"""What tests of agents and of stores need: a model that follows a script, time that can be skipped, the stores' contract."""
+"""What tests of agents and of stores need: a model that follows a script, time that can be skipped,
+the stores' contract."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +8,8 @@ from adjourn.testing.env import Env, env
 from adjourn.testing.fake_clock import FakeClock
 from adjourn.testing.faults import Fault, Faulty
 from adjourn.testing.guest_script import GuestReply, GuestScript
-from adjourn.testing.oracle import Watched, check_rows, every_transaction
+from adjourn.testing.oracle import CheckedStore, check_rows, every_transaction
+from adjourn.testing.oracle import Watched as Watched  # its name of before
 from adjourn.testing.scripted import ScriptedModel, call, streamed
 
 if TYPE_CHECKING:
@@ -16,10 +18,25 @@ if TYPE_CHECKING:
 
 __all__ = [
     # models and time
-    "ScriptedModel", "call", "streamed", "FakeClock", "Env", "env", "CrashPoint", "crash_points",
+    "ScriptedModel",
+    "call",
+    "streamed",
+    "FakeClock",
+    "Env",
+    "env",
+    "CrashPoint",
+    "crash_points",
     # stores
-    "GuestContract", "GuestReply", "GuestScript", "StoreContract", "Watched", "check_rows", "every_transaction", "Fault", "Faulty",
-]  # fmt: skip
+    "GuestContract",
+    "GuestReply",
+    "GuestScript",
+    "StoreContract",
+    "CheckedStore",
+    "check_rows",
+    "every_transaction",
+    "Fault",
+    "Faulty",
+]
 
 
 def __getattr__(name: str) -> Any:

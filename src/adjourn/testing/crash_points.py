@@ -1,4 +1,5 @@
-"""Crash points: an agent's worker dies at a chosen write, and another finds the run as it was left."""
+"""Crash points: an agent's worker dies at a chosen write, and another finds the run as it was
+left."""
 
 import asyncio
 import inspect
@@ -19,7 +20,9 @@ from adjourn.stores.protocol import Store
 
 Output = TypeVar("Output")
 
-WRITES = frozenset({"create", "acquire", "renew", "release", "commit", "deliver", "halt", "erase", "prune", "hold"})
+WRITES = frozenset(
+    {"create", "acquire", "renew", "release", "commit", "deliver", "halt", "erase", "prune", "hold"}
+)
 READS = frozenset(
     {
         "get",
@@ -43,7 +46,8 @@ READS = frozenset(
         "scrub",
     }
 )
-"""What no run depends on: a dead process does none of it, and it is no place to die. Sealing and the sweep go by the clock."""
+"""What no run depends on: a dead process does none of it, and it is no place to die. Sealing and
+the sweep go by the clock."""
 LEASE = 2.0
 
 Answer = Callable[[Interrupt], Any]
@@ -52,7 +56,8 @@ Answer = Callable[[Interrupt], Any]
 class CrashPoint:
     """One place to die: before or `after` write number `at` (from 0). Made by `crash_points`.
 
-    `operation` is what the store was doing there, once `run` has returned; "" if the run ended before it came to that.
+    `operation` is what the store was doing there, once `run` has returned; "" if the run ended
+    before it came to that.
     """
 
     def __init__(self, at: int, after: bool) -> None:
@@ -61,7 +66,10 @@ class CrashPoint:
         self.ran = False
 
     def __repr__(self) -> str:
-        return f"CrashPoint({'after' if self.after else 'before'} write {self.at}: {self.operation or 'not reached'})"
+        return (
+            f"CrashPoint({'after' if self.after else 'before'} write {self.at}: "
+            f"{self.operation or 'not reached'})"
+        )
 
     async def run(
         self,
@@ -71,16 +79,17 @@ class CrashPoint:
         answer: Answer | None = None,
         resources: Mapping[str, Any] | None = None,
     ) -> Outcome[Output]:
-        """Run the agent in memory, crash here, recover, and continue to the end. Returns the outcome.
+        """Run the agent in memory, crash here, recover, and continue to the end. Returns the
+        outcome.
 
-        Running bodies are cancelled, which a real crash does not do: a `finally` in a tool runs here.
-        Functions in threads continue.
+        Running bodies are cancelled, which a real crash does not do: a `finally` in a tool runs
+        here. Functions in threads continue.
 
         Args:
             agent: the agent.
             input: the run's input.
-            answer: `answer(interrupt)` (it may be async) is what a person answers, before and after the
-                crash. Without it, the outcome is the first wait.
+            answer: `answer(interrupt)` (it may be async) is what a person answers, before and after
+                the crash. Without it, the outcome is the first wait.
             resources: the live objects that tools need, by name.
         """
         self.ran = True
@@ -96,7 +105,12 @@ class CrashPoint:
 
     @staticmethod
     async def _live(
-        store: Store, died: asyncio.Event, agent: Agent[Any], input: Any, answer: Answer | None, resources: Any
+        store: Store,
+        died: asyncio.Event,
+        agent: Agent[Any],
+        input: Any,
+        answer: Answer | None,
+        resources: Any,
     ) -> Outcome[Any] | None:
         """One worker's life; None if it died."""
         async with Runtime(store, [agent], resources=resources, lease=LEASE, grace=0.0) as rt:
@@ -104,14 +118,18 @@ class CrashPoint:
             death = asyncio.ensure_future(died.wait())
             try:
                 await asyncio.wait({life, death}, return_when=asyncio.FIRST_COMPLETED)
-                return None if died.is_set() else await life
+                if died.is_set():
+                    return None
+                return await life
             finally:
                 life.cancel()
                 death.cancel()
                 await asyncio.gather(life, death, return_exceptions=True)
 
 
-async def _advance(rt: Runtime, agent: Agent[Any], input: Any, answer: Answer | None) -> Outcome[Any]:
+async def _advance(
+    rt: Runtime, agent: Agent[Any], input: Any, answer: Answer | None
+) -> Outcome[Any]:
     run: Run[Any] = await rt.start(agent, input, run_id="crash")
     while True:
         outcome = await run.wait()
@@ -128,9 +146,11 @@ async def _advance(rt: Runtime, agent: Agent[Any], input: Any, answer: Answer | 
 
 
 def crash_points() -> Iterator[CrashPoint]:
-    """Every place where a worker can die, one after the other, until the run ends before the next one.
+    """Every place where a worker can die, one after the other, until the run ends before the next
+    one.
 
-    `for point in crash_points():` make a fresh world, `await point.run(...)`, and check that all is as without a crash.
+    `for point in crash_points():` make a fresh world, `await point.run(...)`, and check that all is
+    as without a crash.
     """
     for after in (False, True):
         for at in count():
@@ -153,7 +173,8 @@ class _Clock:
 
 
 class _Dying:
-    """A store as a process sees it that dies at one of its writes: from then on nothing answers any more."""
+    """A store as a process sees it that dies at one of its writes: from then on nothing answers any
+    more."""
 
     def __init__(self, store: Store, point: CrashPoint) -> None:
         self._store, self._point = store, point
@@ -164,9 +185,13 @@ class _Dying:
         method = getattr(self._store, name)
         if name in WRITES:
             return partial(self._write, name, method)
-        return partial(self._read, method) if name in READS else method
+        if name in READS:
+            return partial(self._read, method)
+        return method
 
-    async def _write(self, name: str, method: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
+    async def _write(
+        self, name: str, method: Callable[..., Awaitable[Any]], *args: Any, **options: Any
+    ) -> Any:
         await self._alive()
         here = next(self._numbers) == self._point.at
         if here and not self._point.after:

@@ -39,8 +39,8 @@ async def env(
     clock: FakeClock | None = None,
     **options: Any,
 ) -> AsyncGenerator[Env]:
-    """A runtime in memory under a fake clock: `async with testing.env([agent]) as env:`; `await env.skip(3600)`
-    makes an hour pass.
+    """A runtime in memory under a fake clock: `async with testing.env([agent]) as env:`;
+    `await env.skip(3600)` makes an hour pass.
 
     Args:
         programs: the agents and flows.

@@ -7,7 +7,8 @@ from adjourn.core.duration import seconds
 
 
 class FakeClock:
-    """A clock for stores (`now=clock.now`) and for the loop. `advance` moves it and wakes what has become due.
+    """A clock for stores (`now=clock.now`) and for the loop. `advance` moves it and wakes what has
+    become due.
 
     Args:
         start: the first time, in seconds since 1970.
@@ -31,7 +32,10 @@ class FakeClock:
         Args:
             by: seconds, or a `timedelta`.
         """
-        self._set_by += by.total_seconds() if isinstance(by, timedelta) else by
+        if isinstance(by, timedelta):
+            self._set_by += by.total_seconds()
+        else:
+            self._set_by += by
 
     def advance(self, duration: float | timedelta) -> None:
         """Move the time and wake what has become due, without running anything yet.

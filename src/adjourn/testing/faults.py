@@ -1,4 +1,5 @@
-"""A store that fails on purpose, once, at a chosen operation: what a worker sees of a bad disk or a bad network."""
+"""A store that fails on purpose, once, at a chosen operation: what a worker sees of a bad disk or a
+bad network."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -9,11 +10,11 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started
 from adjourn.core.status import Status
 from adjourn.errors import AdjournError, StoreError
-from adjourn.stores.audit import AuditRow
+from adjourn.stores.audit import AuditLine
 from adjourn.stores.channel import Channel, Ears
 from adjourn.stores.erasure import Erasure, Hold, Pruning
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.notification import Endpoint, Letter, Sent, Wake
+from adjourn.stores.notification import DeliveryAttempt, Endpoint, Notification, Wake
 from adjourn.stores.protocol import Bell, Committed, Filter, Halt, Lease, Pulse, RunRow, Store, Turn
 from adjourn.stores.seals import Seal
 from adjourn.stores.snapshots import Snapshots
@@ -36,9 +37,11 @@ class Fault(StrEnum):
 
 
 class Faulty:
-    """A `Store` whose operation number `at` (from 0) fails with `fault`. `tripped` tells whether it came to that.
+    """A `Store` whose operation number `at` (from 0) fails with `fault`. `tripped` tells whether it
+    came to that.
 
-    `lost` is set once a caller waits for an answer that never comes: whoever supervises it should give it up.
+    `lost` is set once a caller waits for an answer that never comes: whoever supervises it should
+    give it up.
     """
 
     def __init__(self, store: Store, at: int, fault: Fault) -> None:
@@ -66,7 +69,8 @@ class Faulty:
             self.lost.set()
             await asyncio.Event().wait()
         raise StoreError(
-            f"{name}: a fault ({self.fault.value}) was planted here", advice="reload before doing anything"
+            f"{name}: a fault ({self.fault.value}) was planted here",
+            advice="reload before doing anything",
         )
 
     async def settle(self) -> None:
@@ -91,7 +95,9 @@ class Faulty:
         """See `Store.erasures`."""
         return await self.store.erasures()
 
-    async def create(self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = "") -> bool:
+    async def create(
+        self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = ""
+    ) -> bool:
         """See `Store.create`."""
         return await self._do("create", lambda: self.store.create(started, records, origin=origin))
 
@@ -121,12 +127,18 @@ class Faulty:
         """See `Store.acquire`."""
         return await self._do(
             "acquire",
-            lambda: self.store.acquire(run, worker, ttl, after=after, head=head, replaces=replaces, spares=spares),
+            lambda: self.store.acquire(
+                run, worker, ttl, after=after, head=head, replaces=replaces, spares=spares
+            ),
         )
 
-    async def claim(self, programs: Sequence[str], worker: str, ttl: float, limit: int, **options: Any) -> list[Lease]:
+    async def claim(
+        self, programs: Sequence[str], worker: str, ttl: float, limit: int, **options: Any
+    ) -> list[Lease]:
         """See `Store.claim`."""
-        return await self._do("claim", lambda: self.store.claim(programs, worker, ttl, limit, **options))
+        return await self._do(
+            "claim", lambda: self.store.claim(programs, worker, ttl, limit, **options)
+        )
 
     def pulse(self) -> Pulse:
         """See `Store.pulse`."""
@@ -148,7 +160,9 @@ class Faulty:
         """See `Store.release`."""
         await self._do("release", lambda: self.store.release(lease, released))
 
-    async def commit(self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
+    async def commit(
+        self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int
+    ) -> Committed:
         """See `Store.commit`."""
         return await self._do("commit", lambda: self.store.commit(lease, facts, moves, seen=seen))
 
@@ -208,7 +222,9 @@ class Faulty:
         """See `Store.runs`."""
         return await self._do("runs", lambda: self.store.runs(filter))
 
-    async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
+    async def audit(
+        self, scope: str | None = None, *, after: int = 0, limit: int = 100
+    ) -> list[AuditLine]:
         """See `Store.audit`."""
         return await self._do("audit", lambda: self.store.audit(scope, after=after, limit=limit))
 
@@ -236,7 +252,9 @@ class Faulty:
         """See `Store.halt`."""
         return await self._do("halt", lambda: self.store.halt(scope, **options))
 
-    async def recent(self, before: str = "", limit: int = 100, *, security: bool = False) -> list[AuditRow]:
+    async def recent(
+        self, before: str = "", limit: int = 100, *, security: bool = False
+    ) -> list[AuditLine]:
         """See `Store.recent`."""
         return await self._do("recent", lambda: self.store.recent(before, limit, security=security))
 
@@ -248,7 +266,9 @@ class Faulty:
         """See `Store.endpoints`."""
         return await self._do("endpoints", lambda: self.store.endpoints(put, **options))
 
-    async def post(self, sent: Sequence[Sent] = (), **options: Any) -> list[Letter]:
+    async def post(
+        self, sent: Sequence[DeliveryAttempt] = (), **options: Any
+    ) -> list[Notification]:
         """See `Store.post`."""
         return await self._do("post", lambda: self.store.post(sent, **options))
 
@@ -260,7 +280,7 @@ class Faulty:
         """See `Store.wakes`."""
         return await self._do("wakes", lambda: self.store.wakes(done, **options))
 
-    async def letters(self, state: str = "", **options: Any) -> list[Letter]:
+    async def letters(self, state: str = "", **options: Any) -> list[Notification]:
         """See `Store.letters`."""
         return await self._do("letters", lambda: self.store.letters(state, **options))
 

@@ -1,4 +1,5 @@
-"""The contract of a guest as tests: subclass `GuestContract`, adopt an agent of your framework, run pytest."""
+"""The contract of a guest as tests: subclass `GuestContract`, adopt an agent of your framework, run
+pytest."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -40,15 +41,18 @@ class GuestContract:
             return Agent("guest", model=MyGuest(agent), tools=..., policy=terms.get("policy"))
     ```
 
-    Such a model counts the replies in the history that it is sent, and awaits `script.reply(count, texts)`. A guest made anew must
-    do in all tests what the first one would do: it is what another process has. Needs pytest and anyio's plugin.
+    Such a model counts the replies in the history that it is sent, and awaits
+    `script.reply(count, texts)`. A guest made anew must do in all tests what the first one would
+    do: it is what another process has. Needs pytest and anyio's plugin.
     """
 
     pytestmark = pytest.mark.anyio
     streams = True
     """Whether text reaches watchers piece by piece."""
 
-    def guest(self, script: GuestScript, tools: Sequence[Callable[..., Any]], **terms: Any) -> Agent[Any]:
+    def guest(
+        self, script: GuestScript, tools: Sequence[Callable[..., Any]], **terms: Any
+    ) -> Agent[Any]:
         """A new agent of the framework, adopted.
 
         Args:
@@ -60,7 +64,9 @@ class GuestContract:
             "override guest: an agent of your framework with this script and these tools, adopted"
         )
 
-    def marked_guest(self, script: GuestScript, tool: Callable[..., Any], **terms: Any) -> Agent[Any]:
+    def marked_guest(
+        self, script: GuestScript, tool: Callable[..., Any], **terms: Any
+    ) -> Agent[Any]:
         """The same, with one tool that the framework itself marks: a person must agree to it."""
         pytest.skip("the framework has no marks of its own")
 
@@ -71,7 +77,8 @@ class GuestContract:
         other: Sequence[Callable[..., Any]],
         **terms: Any,
     ) -> Agent[Any]:
-        """The same, with `tools`, and with an agent `"clerk"` beside it that has the `other` tools and can be handed to."""
+        """The same, with `tools`, and with an agent `"clerk"` beside it that has the `other` tools
+        and can be handed to."""
         pytest.skip("the framework has no handoffs")
 
     @pytest.fixture
@@ -88,9 +95,16 @@ class GuestContract:
 
     # Gate
 
-    async def test_ungated_calls_run_at_once_while_a_gated_one_waits_for_a_person(self, shop: GuestShop) -> None:
+    async def test_ungated_calls_run_at_once_while_a_gated_one_waits_for_a_person(
+        self, shop: GuestShop
+    ) -> None:
         script = GuestScript(
-            [call("look_up", order="A1"), call("refund", order="A1", cents=500), call("look_up", order="B2")], "done"
+            [
+                call("look_up", order="A1"),
+                call("refund", order="A1", cents=500),
+                call("look_up", order="B2"),
+            ],
+            "done",
         )
         async with in_memory(self._guest(shop, script)) as rt:
             run = await begin(rt, "refund A1")
@@ -102,14 +116,22 @@ class GuestContract:
             assert await output(run) == "done"
         assert shop.refunds == [("A1", 500)]
         results = [text for text in script.heard if "paid" in text or "refunded" in text]
-        assert [("A1" in text, "refunded" in text) for text in results] == [(True, False), (True, True), (False, False)]
+        assert [("A1" in text, "refunded" in text) for text in results] == [
+            (True, False),
+            (True, True),
+            (False, False),
+        ]
 
-    async def test_of_five_approvals_of_one_call_one_wins_and_it_runs_once(self, shop: GuestShop) -> None:
+    async def test_of_five_approvals_of_one_call_one_wins_and_it_runs_once(
+        self, shop: GuestShop
+    ) -> None:
         script = GuestScript([call("refund", order="A1", cents=500)], "done")
         async with in_memory(self._guest(shop, script)) as rt:
             run = await begin(rt, "refund A1")
             [waiting] = await rt.inbox()
-            decided = await tried_at_once(5, lambda number: rt.approve(waiting, by=f"person {number}"))
+            decided = await tried_at_once(
+                5, lambda number: rt.approve(waiting, by=f"person {number}")
+            )
             assert how_many(decided, AlreadyDecided) == 4, decided
             assert await output(run) == "done"
         assert shop.refunds == [("A1", 500)]
@@ -124,7 +146,9 @@ class GuestContract:
         assert not shop.refunds
         assert has_heard(script, "paid back in May")
 
-    async def test_edited_arguments_are_those_that_run_and_the_model_reads_that(self, shop: GuestShop) -> None:
+    async def test_edited_arguments_are_those_that_run_and_the_model_reads_that(
+        self, shop: GuestShop
+    ) -> None:
         script = GuestScript([call("refund", order="A1", cents=500)], "done")
         async with in_memory(self._guest(shop, script)) as rt:
             run = await begin(rt, "refund A1")
@@ -147,16 +171,24 @@ class GuestContract:
 
     # Errors and retries
 
-    async def test_a_tool_that_fails_is_an_error_that_the_model_reads(self, shop: GuestShop) -> None:
+    async def test_a_tool_that_fails_is_an_error_that_the_model_reads(
+        self, shop: GuestShop
+    ) -> None:
         script = GuestScript([call("refund", order="unknown", cents=5)], "sorry")
         async with in_memory(self._guest(shop, script, policy=None)) as rt:
             run = await begin(rt, "refund it")
             assert await output(run) == "sorry"
-            [result] = [message for message in await run.messages() if type(message).__name__ == "ToolResult"]
+            [result] = [
+                message
+                for message in await run.messages()
+                if type(message).__name__ == "ToolResult"
+            ]
         assert getattr(result, "error", False)
         assert has_heard(script, "no such order")
 
-    async def test_the_same_request_twice_gives_the_same_calls_and_runs_nothing(self, shop: GuestShop) -> None:
+    async def test_the_same_request_twice_gives_the_same_calls_and_runs_nothing(
+        self, shop: GuestShop
+    ) -> None:
         script = GuestScript([call("refund", order="A1", cents=500)], "done")
         model = self._guest(shop, script).model
         request = ModelRequest((UserMessage("refund A1"),), run="r", path="")
@@ -165,9 +197,13 @@ class GuestContract:
             assert (one.id, one.tool, one.args) == (other.id, other.tool, other.args)
         assert first.calls and not shop.refunds
 
-    async def test_a_request_that_fails_on_the_way_is_made_again_and_no_call_twice(self, shop: GuestShop) -> None:
+    async def test_a_request_that_fails_on_the_way_is_made_again_and_no_call_twice(
+        self, shop: GuestShop
+    ) -> None:
         script = GuestScript(
-            [call("refund", order="A1", cents=500)], "done", failures=[ConnectionError("the line is down")]
+            [call("refund", order="A1", cents=500)],
+            "done",
+            failures=[ConnectionError("the line is down")],
         )
         async with env([self._guest(shop, script, policy=None)]) as at:
             run = await at.runtime.start(the_agent(at.runtime), "refund A1")
@@ -178,7 +214,9 @@ class GuestContract:
     # Another process
 
     async def test_another_process_finishes_what_one_began(self, shop: GuestShop) -> None:
-        script = GuestScript([call("look_up", order="A1")], [call("refund", order="A1", cents=500)], "done")
+        script = GuestScript(
+            [call("look_up", order="A1")], [call("refund", order="A1", cents=500)], "done"
+        )
         store = MemoryStore()
         async with in_memory(self._guest(shop, script), store) as rt:
             run = await begin(rt, "refund A1")
@@ -189,7 +227,9 @@ class GuestContract:
         assert shop.refunds == [("A1", 500)] and shop.looked_up == ["A1"]
         assert has_heard(script, "A1 is paid") and has_heard(script, "refunded")
 
-    async def test_a_guest_that_has_just_spoken_sends_what_a_new_one_would_send(self, shop: GuestShop) -> None:
+    async def test_a_guest_that_has_just_spoken_sends_what_a_new_one_would_send(
+        self, shop: GuestShop
+    ) -> None:
         turns: list[Any] = []
         for cents in range(3):
             turns.append([call("refund", order=f"A{cents}", cents=cents)])
@@ -201,7 +241,8 @@ class GuestContract:
                 run_id = (await begin(rt, "refund them")).run_id
             agent = self._guest(shop, script)
             for _ in range(3):
-                agent = self._guest(shop, script) if anew else agent
+                if anew:
+                    agent = self._guest(shop, script)
                 async with in_memory(agent, store) as rt:
                     [waiting] = await rt.inbox()
                     await rt.approve(waiting, by="ana")
@@ -222,8 +263,13 @@ class GuestContract:
             def answer(interrupt: Any, shop: GuestShop = shop) -> Any:
                 if interrupt.kind != "in_doubt":
                     return True
-                happened = (interrupt.call.arguments["order"], interrupt.call.arguments["cents"]) in shop.refunds
-                return {"choice": "happened", "result": "refunded"} if happened else "run"
+                happened = (
+                    interrupt.call.arguments["order"],
+                    interrupt.call.arguments["cents"],
+                ) in shop.refunds
+                if happened:
+                    return {"choice": "happened", "result": "refunded"}
+                return "run"
 
             outcome = await point.run(self._guest(shop, script), "refund both", answer=answer)
             assert isinstance(outcome, Completed) and outcome.output == "done", point
@@ -246,7 +292,9 @@ class GuestContract:
             assert await output(run) == "done"
         assert shop.looked_up == ["A1"]
 
-    async def test_a_cancel_in_the_middle_of_a_thought_takes_back_what_was_done(self, shop: GuestShop) -> None:
+    async def test_a_cancel_in_the_middle_of_a_thought_takes_back_what_was_done(
+        self, shop: GuestShop
+    ) -> None:
         script = GuestScript([call("refund", order="A1", cents=500)], blocks("done"))
         async with in_memory(self._guest(shop, script, policy=None)) as rt:
             run = await rt.start(the_agent(rt), "refund A1")
@@ -281,7 +329,9 @@ class GuestContract:
         if self.streams:
             assert "".join(pieces) == "one two three" and len(pieces) > 1
 
-    async def test_the_next_turn_of_a_conversation_knows_the_one_before(self, shop: GuestShop) -> None:
+    async def test_the_next_turn_of_a_conversation_knows_the_one_before(
+        self, shop: GuestShop
+    ) -> None:
         script = GuestScript([call("look_up", order="A1")], "it is paid", "you asked about A1")
         first = await self._guest(shop, script).run("what of A1?")
         assert isinstance(first, Completed)
@@ -294,7 +344,9 @@ class GuestContract:
         script = GuestScript([call("refund", order="A1", cents=500)], "paid back")
         guest = self._guest(shop, script)
         above = Agent(
-            "above", model=ScriptedModel([call(guest.name, input="refund A1")], "all is well"), tools=[guest.as_tool()]
+            "above",
+            model=ScriptedModel([call(guest.name, input="refund A1")], "all is well"),
+            tools=[guest.as_tool()],
         )
         async with in_memory(above) as rt:
             run = await begin(rt, "help")
@@ -304,14 +356,21 @@ class GuestContract:
             assert await output(run) == "all is well"
         assert shop.refunds == [("A1", 500)]
 
-    async def test_a_handoff_stays_with_whom_it_was_handed_to_also_in_another_process(self, shop: GuestShop) -> None:
+    async def test_a_handoff_stays_with_whom_it_was_handed_to_also_in_another_process(
+        self, shop: GuestShop
+    ) -> None:
         script = GuestScript(
-            [call("look_up", order="A1")], hand_to("clerk"), [call("refund", order="A1", cents=500)],
-            [call("refund", order="A1", cents=7)], "done",
-        )  # fmt: skip
+            [call("look_up", order="A1")],
+            hand_to("clerk"),
+            [call("refund", order="A1", cents=500)],
+            [call("refund", order="A1", cents=7)],
+            "done",
+        )
         terms: dict[str, Any] = {"policy": ASKED, "effects": READS}
         store = MemoryStore()
-        async with in_memory(self.handing_guest(script, [shop.look_up], [shop.refund], **terms), store) as rt:
+        async with in_memory(
+            self.handing_guest(script, [shop.look_up], [shop.refund], **terms), store
+        ) as rt:
             run_id = (await begin(rt, "refund A1")).run_id
             [waiting] = await rt.inbox()
             assert waiting.call is not None and waiting.call.tool == "refund"

@@ -1,4 +1,5 @@
-"""What a contract of guests needs beside its tests: a script for a foreign model, and a shop whose books are kept."""
+"""What a contract of guests needs beside its tests: a script for a foreign model, and a shop whose
+books are kept."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,7 +18,8 @@ class GuestCall(NamedTuple):
 
 
 class GuestReply(NamedTuple):
-    """What the foreign model says: its words in pieces, its calls, or the agent to which it hands over."""
+    """What the foreign model says: its words in pieces, its calls, or the agent to which it hands
+    over."""
 
     pieces: tuple[str, ...] = ()
     calls: tuple[GuestCall, ...] = ()
@@ -36,7 +38,8 @@ class HandTo(NamedTuple):
 
 
 class Block(NamedTuple):
-    """The foreign model thinks until it is cut off, and says this the next time; made by `blocks`."""
+    """The foreign model thinks until it is cut off, and says this the next time; made by
+    `blocks`."""
 
     then: Any
 
@@ -55,12 +58,12 @@ Turn = str | Scripted | Streamed | HandTo | Block | Sequence[Any]
 
 
 class GuestScript:
-    """What a foreign model says. The k-th turn answers the request that has k replies in its history, in any
-    process.
+    """What a foreign model says. The k-th turn answers the request that has k replies in its
+    history, in any process.
 
     Args:
-        turns: each is a string, `streamed("a", "b")`, a list of strings and `call(...)`, `hand_to("agent")`
-            or `blocks(...)`.
+        turns: each is a string, `streamed("a", "b")`, a list of strings and `call(...)`,
+            `hand_to("agent")` or `blocks(...)`.
         failures: are raised first, one for each request.
     """
 
@@ -73,7 +76,8 @@ class GuestScript:
 
     @property
     def heard(self) -> tuple[str, ...]:
-        """What the model was sent with its last request: the texts of the user and of results, in their order."""
+        """What the model was sent with its last request: the texts of the user and of results, in
+        their order."""
         return self.requests[-1][1]
 
     async def reply(self, turn: int, heard: Sequence[str]) -> GuestReply:
@@ -87,7 +91,9 @@ class GuestScript:
         if self._failures:
             raise self._failures.pop(0)
         if turn >= len(self.turns):
-            raise Misused(f"the script has {len(self.turns)} replies, and reply {turn + 1} was requested")
+            raise Misused(
+                f"the script has {len(self.turns)} replies, and reply {turn + 1} was requested"
+            )
         said = self.turns[turn]
         if isinstance(said, Block):
             if turn not in self._blocked:
@@ -109,7 +115,10 @@ def _reply(turn: int, said: Any) -> GuestReply:
         return GuestReply(hand_to=said.agent)
     if isinstance(said, Streamed):
         return GuestReply(said.pieces)
-    parts: list[Any] = [said] if isinstance(said, str | Scripted) else list(said)
+    if isinstance(said, str | Scripted):
+        parts: list[Any] = [said]
+    else:
+        parts = list(said)
     pieces: list[str] = []
     calls: list[GuestCall] = []
     for part in parts:
@@ -121,7 +130,8 @@ def _reply(turn: int, said: Any) -> GuestReply:
 
 
 class GuestShop:
-    """A shop with two tools, `look_up` and `refund`, and the books: what really happened, in its order."""
+    """A shop with two tools, `look_up` and `refund`, and the books: what really happened, in its
+    order."""
 
     def __init__(self) -> None:
         self.looked_up: list[str] = []

@@ -1,4 +1,5 @@
-"""The cheapest oracle there is: after every transaction, a store's rows equal the fold of its journal."""
+"""The cheapest oracle there is: after every transaction, a store's rows equal the fold of its
+journal."""
 
 import threading
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
@@ -9,21 +10,30 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.records import AnyRecord, Asked, Command, Fact, Move, Released, RunCompleted, Started
+from adjourn.core.records import (
+    AnyRecord,
+    Asked,
+    Command,
+    Fact,
+    Move,
+    Released,
+    RunCompleted,
+    Started,
+)
 from adjourn.core.state import OpenInterrupt, State
 from adjourn.core.status import ENDED, Status
 from adjourn.core.trust import FoldAgain
-from adjourn.stores.audit import AuditRow, chain
+from adjourn.stores.audit import AuditLine, chain
 from adjourn.stores.channel import Channel, Ears
 from adjourn.stores.erasure import Erasure, Hold, Pruning
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.notification import Endpoint, Letter, Sent, Wake
+from adjourn.stores.notification import DeliveryAttempt, Endpoint, Notification, Wake
 from adjourn.stores.protocol import Bell, Committed, Filter, Halt, Lease, Pulse, RunRow, Store, Turn
 from adjourn.stores.rows import parsed
 from adjourn.stores.rules import transaction as sheets
 from adjourn.stores.rules.interrupt_row import InterruptRow
-from adjourn.stores.rules.transaction import Book, Rule, Sheet
-from adjourn.stores.rules.values import Ask, Writes
+from adjourn.stores.rules.transaction import Book, Sheet, StoreRule
+from adjourn.stores.rules.values import ReadRequest, Writes
 from adjourn.stores.seals import Seal
 from adjourn.stores.snapshots import Snapshots
 from adjourn.stores.verification import Verification
@@ -38,7 +48,10 @@ TRIES = 1_000
 def disagreements(row: RunRow, state: State) -> list[str]:
     """Where a run's row is not what its journal means."""
     errors = sum(opened.record.kind == "error" for opened in state.open.values())
-    parked = state.parked if state.status not in ENDED else None
+    if state.status not in ENDED:
+        parked = state.parked
+    else:
+        parked = None
     stopped = isinstance(state.ended, RunCompleted) and bool(state.ended.stopped)
     pairs: list[tuple[str, Any, Any]] = [
         ("seq", row.seq, state.seq),
@@ -61,8 +74,8 @@ def disagreements(row: RunRow, state: State) -> list[str]:
 
 
 async def check_rows(store: Store, run: str, state: State | None = None) -> State:
-    """Raise `AssertionError` unless the rows of a run equal the fold of its journal. Returns that fold. Others
-    may write meanwhile.
+    """Raise `AssertionError` unless the rows of a run equal the fold of its journal. Returns that
+    fold. Others may write meanwhile.
 
     Args:
         store: the store.
@@ -101,8 +114,9 @@ def _in_the_inbox(state: State, now: float) -> set[str]:
     return found
 
 
-class Watched:
-    """A store that checks the rows of a run against the fold of its journal after every transaction on it."""
+class CheckedStore:
+    """A store that checks the rows of a run against the fold of its journal after every transaction
+    on it."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -126,7 +140,9 @@ class Watched:
         """See `Store.erasures`."""
         return await self.store.erasures()
 
-    async def create(self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = "") -> bool:
+    async def create(
+        self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = ""
+    ) -> bool:
         """See `Store.create`."""
         return await self._checked(started.run, self.store.create(started, records, origin=origin))
 
@@ -154,14 +170,20 @@ class Watched:
         spares: str = "",
     ) -> Lease | None:
         """See `Store.acquire`."""
-        taken = self.store.acquire(run, worker, ttl, after=after, head=head, replaces=replaces, spares=spares)
+        taken = self.store.acquire(
+            run, worker, ttl, after=after, head=head, replaces=replaces, spares=spares
+        )
         return await self._checked(run, taken)
 
-    async def claim(self, programs: Sequence[str], worker: str, ttl: float, limit: int, **options: Any) -> list[Lease]:
+    async def claim(
+        self, programs: Sequence[str], worker: str, ttl: float, limit: int, **options: Any
+    ) -> list[Lease]:
         """See `Store.claim`."""
         leases = await self.store.claim(programs, worker, ttl, limit, **options)
         for lease in leases:
-            self._states[lease.run] = await check_rows(self.store, lease.run, self._states.get(lease.run))
+            self._states[lease.run] = await check_rows(
+                self.store, lease.run, self._states.get(lease.run)
+            )
         return leases
 
     def pulse(self) -> Pulse:
@@ -184,7 +206,9 @@ class Watched:
         """See `Store.release`."""
         await self._checked(lease.run, self.store.release(lease, released))
 
-    async def commit(self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
+    async def commit(
+        self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int
+    ) -> Committed:
         """See `Store.commit`."""
         return await self._checked(lease.run, self.store.commit(lease, facts, moves, seen=seen))
 
@@ -244,7 +268,9 @@ class Watched:
         """See `Store.runs`."""
         return await self.store.runs(filter)
 
-    async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
+    async def audit(
+        self, scope: str | None = None, *, after: int = 0, limit: int = 100
+    ) -> list[AuditLine]:
         """See `Store.audit`."""
         return await self.store.audit(scope, after=after, limit=limit)
 
@@ -272,7 +298,9 @@ class Watched:
         """See `Store.halt`."""
         return await self.store.halt(scope, **options)
 
-    async def recent(self, before: str = "", limit: int = 100, *, security: bool = False) -> list[AuditRow]:
+    async def recent(
+        self, before: str = "", limit: int = 100, *, security: bool = False
+    ) -> list[AuditLine]:
         """See `Store.recent`."""
         return await self.store.recent(before, limit, security=security)
 
@@ -284,7 +312,9 @@ class Watched:
         """See `Store.endpoints`."""
         return await self.store.endpoints(put, **options)
 
-    async def post(self, sent: Sequence[Sent] = (), **options: Any) -> list[Letter]:
+    async def post(
+        self, sent: Sequence[DeliveryAttempt] = (), **options: Any
+    ) -> list[Notification]:
         """See `Store.post`."""
         return await self.store.post(sent, **options)
 
@@ -296,7 +326,7 @@ class Watched:
         """See `Store.wakes`."""
         return await self.store.wakes(done, **options)
 
-    async def letters(self, state: str = "", **options: Any) -> list[Letter]:
+    async def letters(self, state: str = "", **options: Any) -> list[Notification]:
         """See `Store.letters`."""
         return await self.store.letters(state, **options)
 
@@ -309,12 +339,19 @@ class Watched:
         await self.store.close()
 
 
-class Oracle:
-    """Compares rows and fold inside each transaction, for every store that is made of `adjourn.stores.rules`.
+Watched = CheckedStore
+"""Its name in programs that were written before."""
 
-    Twice: what a rule wants to be written is compared with the fold of the journal, before it is written; and what the store then
-    holds, before the transaction commits, with what was to be written. Only what a transaction appended is folded. `checked` counts
-    the rules, `failures` says what was wrong: a failure is raised, and kept, because somebody may swallow it.
+
+class Oracle:
+    """Compares rows and fold inside each transaction, for every store that is made of
+    `adjourn.stores.rules`.
+
+    Twice: what a rule wants to be written is compared with the fold of the journal, before it is
+        written; and what the store then
+    holds, before the transaction commits, with what was to be written. Only what a transaction
+    appended is folded. `checked` counts the rules, `failures` says what was wrong: a failure is
+    raised, and kept, because somebody may swallow it.
     """
 
     def __init__(self) -> None:
@@ -326,7 +363,8 @@ class Oracle:
         self._removed: list[tuple[Book, str]] = []
 
     def check(self, book: Book, run: str, writes: Writes) -> None:
-        """Raise `AssertionError` unless the rows of `run` will equal the fold of its journal once this is written."""
+        """Raise `AssertionError` unless the rows of `run` will equal the fold of its journal once
+        this is written."""
         with self._lock:
             state, head = self._folded.pop(run, None) or (State(), None)
             sheet = _looked(book, run, state.seq, writes)
@@ -336,7 +374,9 @@ class Oracle:
             if row is None:
                 return
             self.checked += 1
-            self._raise(row, self._wrong(book, sheet, row, state, row.salt if head is None else head))
+            self._raise(
+                row, self._wrong(book, sheet, row, state, row.salt if head is None else head)
+            )
             if writes.row is not None:
                 bodies = [(line.seq, line.body) for line in writes.journal]
                 self._expected.append((book, Expected(copy(row), _opens(sheet), bodies)))
@@ -346,23 +386,31 @@ class Oracle:
         with self._lock:
             gone, self._removed = _parted(self._removed, book)
             for run in gone:
-                if (left := book.read(Ask(run)).row) is not None:
+                if (left := book.read(ReadRequest(run)).row) is not None:
                     self._raise(left, ["it was to be removed, and is here"])
             mine, self._expected = _parted(self._expected, book)
             for means in {expected.row.id: expected for expected in mine}.values():
-                first = means.bodies[0][0] - 1 if means.bodies else means.row.seq
+                if means.bodies:
+                    first = means.bodies[0][0] - 1
+                else:
+                    first = means.row.seq
                 has = _looked(book, means.row.id, first, Writes())
                 if has.row is None or has.row.seq < means.row.seq:  # its transaction was taken back
                     continue
                 wrong: list[str] = []
-                if replace(has.row, lease_until=0.0, n=0) != replace(means.row, lease_until=0.0, n=0):
+                if replace(has.row, lease_until=0.0, n=0) != replace(
+                    means.row, lease_until=0.0, n=0
+                ):
                     wrong.append(f"the row is {has.row!r}, the journal means {means.row!r}")
                 if has.tail(first) != means.bodies:
                     wrong.append(
-                        f"the journal ends in {has.tail(first)!r:.200}, the journal means {means.bodies!r:.200}"
+                        f"the journal ends in {has.tail(first)!r:.200}, the journal means "
+                        f"{means.bodies!r:.200}"
                     )
                 if _opens(has) != means.opens:
-                    wrong.append(f"interrupts: the rows are {has.open_interrupts()}, the journal means {means.opens}")
+                    wrong.append(
+                        f"interrupts: the rows are {has.open_interrupts()}, the journal means {means.opens}"
+                    )
                 self._raise(means.row, wrong)
 
     def _raise(self, row: RunRow, wrong: list[str]) -> None:
@@ -374,7 +422,8 @@ class Oracle:
     def _wrong(self, book: Book, sheet: Sheet, row: RunRow, state: State, head: bytes) -> list[str]:
         tail = sheet.tail(state.seq)
         if row.erased or _chained(head, tail) != row.head:
-            # What its chain was made of is gone; or another store's run of that name, or a transaction was taken back.
+            # What its chain was made of is gone; or another store's run of that name, or a
+            # transaction was taken back.
             state, sheet = State(), _looked(book, row.id, 0, sheet.writes)
             tail = sheet.tail(0)
             if not row.erased and _chained(row.salt, tail) != row.head:
@@ -387,21 +436,29 @@ class Oracle:
         wrong = disagreements(row, state)
         rows = _opens(sheet)
         if set(rows) != set(state.open):
-            wrong.append(f"open interrupts: the rows are {sorted(rows)}, the journal means {sorted(state.open)}")
+            wrong.append(
+                f"open interrupts: the rows are {sorted(rows)}, the journal means {sorted(state.open)}"
+            )
         for id in set(rows) & set(state.open):
             has, means = _of_row(rows[id]), _of_fold(state.open[id])
             if has != means:
                 wrong.append(f"interrupt {id!r}: its row says {has}, the journal means {means}")
         for id, grant in state.grants.items():
             if (agreed := sheet.interrupt(id)) is None or agreed.lives != grant.lives:
-                has = agreed.lives if agreed else "no row"
-                wrong.append(f"interrupt {id!r}: its row says {has!r} lives on it, the journal means {grant.lives!r}")
+                if agreed:
+                    has = agreed.lives
+                else:
+                    has = "no row"
+                wrong.append(
+                    f"interrupt {id!r}: its row says {has!r} lives on it, the journal means {grant.lives!r}"
+                )
         self._folded[row.id] = (state, row.head)
         return wrong
 
 
 class Expected(NamedTuple):
-    """What a store must hold of a run when its transaction commits: its row, its open interrupts, and its last records."""
+    """What a store must hold of a run when its transaction commits: its row, its open interrupts,
+    and its last records."""
 
     row: RunRow
     opens: dict[str, InterruptRow]
@@ -409,9 +466,9 @@ class Expected(NamedTuple):
 
 
 def _looked(book: Book, run: str, after: int, writes: Writes) -> Sheet:
-    """Everything about a run, from the store itself, under what is to be written. All interrupts are asked for, so that a
-    wrong count of the open ones cannot hide a row."""
-    ask = Ask(run, tail=after, all_interrupts=True)
+    """Everything about a run, from the store itself, under what is to be written. All interrupts
+    are asked for, so that a wrong count of the open ones cannot hide a row."""
+    ask = ReadRequest(run, tail=after, all_interrupts=True)
     return Sheet(ask, book.read(ask), writes)
 
 
@@ -429,7 +486,9 @@ def _opens(sheet: Sheet) -> dict[str, InterruptRow]:
     return found
 
 
-def _parted(items: list[tuple[Book, Item]], book: Book) -> tuple[list[Item], list[tuple[Book, Item]]]:
+def _parted(
+    items: list[tuple[Book, Item]], book: Book
+) -> tuple[list[Item], list[tuple[Book, Item]]]:
     """What belongs to a book, and the rest."""
     mine: list[Item] = []
     rest: list[tuple[Book, Item]] = []
@@ -443,23 +502,44 @@ def _parted(items: list[tuple[Book, Item]], book: Book) -> tuple[list[Item], lis
 
 def _of_row(row: InterruptRow) -> tuple[Any, ...]:
     votes = sorted(row.votes)
-    return row.seq, row.kind, row.digest, row.event, row.expires, row.undoing, row.approvers, votes, row.disowned
+    return (
+        row.seq,
+        row.kind,
+        row.digest,
+        row.event,
+        row.expires,
+        row.undoing,
+        row.approvers,
+        votes,
+        row.disowned,
+    )
 
 
 def _of_fold(opened: OpenInterrupt) -> tuple[Any, ...]:
     asked, seq, votes, void = opened.record, opened.seq, sorted(opened.votes), opened.disowned
     if isinstance(asked, Asked):
-        return seq, asked.kind, asked.digest, "", asked.expires, asked.undoing, asked.approvers, votes, void
+        return (
+            seq,
+            asked.kind,
+            asked.digest,
+            "",
+            asked.expires,
+            asked.undoing,
+            asked.approvers,
+            votes,
+            void,
+        )
     return seq, asked.kind, "", asked.event, asked.expires, False, 1, votes, void
 
 
 @contextmanager
 def every_transaction() -> Generator[Oracle]:
-    """Inside, every transaction of every store made of `adjourn.stores.rules` is checked, in whichever thread."""
+    """Inside, every transaction of every store made of `adjourn.stores.rules` is checked, in
+    whichever thread."""
     oracle = Oracle()
     worked, settled = sheets.worked, sheets.settled
 
-    def checked(book: Book, rule: Rule) -> tuple[Any, Writes]:
+    def checked(book: Book, rule: StoreRule) -> tuple[Any, Writes]:
         result, writes = worked(book, rule)
         if rule.ask.run:
             oracle.check(book, rule.ask.run, writes)

@@ -5,7 +5,16 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from adjourn.core.codec import plain
-from adjourn.core.messages import Delta, Message, ModelRequest, Reply, Text, TextDelta, ToolCall, Usage
+from adjourn.core.messages import (
+    Delta,
+    Message,
+    ModelRequest,
+    Reply,
+    Text,
+    TextDelta,
+    ToolCall,
+    Usage,
+)
 from adjourn.errors import InvalidDefinition, ModelError
 
 
@@ -46,21 +55,32 @@ def streamed(*pieces: str) -> Streamed:
     return Streamed(pieces)
 
 
-ScriptedReply = str | Scripted | Streamed | Reply | BaseException | type[BaseException] | Sequence["str | Scripted"]
+ScriptedReply = (
+    str
+    | Scripted
+    | Streamed
+    | Reply
+    | BaseException
+    | type[BaseException]
+    | Sequence["str | Scripted"]
+)
 
 
 class ScriptedModel:
-    """A model that follows a script: the k-th reply answers the k-th model call of the conversation, also in
-    another process.
+    """A model that follows a script: the k-th reply answers the k-th model call of the
+    conversation, also in another process.
 
     Args:
-        replies: each is a string, a list of `call(...)` (strings may stand among them), `streamed("a", "b")`,
-            an exception, a complete `Reply`, or a function over the messages that returns one of these.
+        replies: each is a string, a list of `call(...)` (strings may stand among them),
+            `streamed("a", "b")`, an exception, a complete `Reply`, or a function over the messages
+            that returns one of these.
         delay: seconds before each reply, and between the pieces of a streamed one.
     """
 
     def __init__(
-        self, *replies: ScriptedReply | Callable[[Sequence[Message]], ScriptedReply], delay: float = 0.0
+        self,
+        *replies: ScriptedReply | Callable[[Sequence[Message]], ScriptedReply],
+        delay: float = 0.0,
     ) -> None:
         self.replies = replies
         self.delay = delay
@@ -76,14 +96,17 @@ class ScriptedModel:
         self.requests.append(request)
         if request.index >= len(self.replies):
             raise ModelError(
-                f"the script has {len(self.replies)} replies; this is model call {request.index + 1}", kind="script"
+                f"the script has {len(self.replies)} replies; this is model call {request.index + 1}",
+                kind="script",
             )
         reply = self.replies[request.index]
         if callable(reply) and not isinstance(reply, type):
             reply = reply(request.messages)
         if self.delay:
             await asyncio.sleep(self.delay)
-        if isinstance(reply, BaseException) or (isinstance(reply, type) and issubclass(reply, BaseException)):
+        if isinstance(reply, BaseException) or (
+            isinstance(reply, type) and issubclass(reply, BaseException)
+        ):
             raise reply
         if isinstance(reply, Streamed):
             for number, piece in enumerate(reply.pieces):
@@ -97,7 +120,10 @@ class ScriptedModel:
 def _reply(reply: Any, request: ModelRequest) -> Reply:
     if isinstance(reply, Reply):
         return reply
-    parts = [reply] if isinstance(reply, str | Scripted) else list(reply)
+    if isinstance(reply, str | Scripted):
+        parts = [reply]
+    else:
+        parts = list(reply)
     made: list[Any] = []
     said = 0
     for number, part in enumerate(parts):
@@ -106,8 +132,12 @@ def _reply(reply: Any, request: ModelRequest) -> Reply:
             made.append(Text(text=part))
         elif isinstance(part, Scripted):  # pyright: ignore[reportUnnecessaryIsInstance]
             said += 20
-            made.append(ToolCall(id=f"call_{request.index}_{number}", tool=part.tool, args=part.args))
+            made.append(
+                ToolCall(id=f"call_{request.index}_{number}", tool=part.tool, args=part.args)
+            )
         else:
-            raise InvalidDefinition(f"a scripted reply must be a string or a list of call(...), got {part!r:.80}")
+            raise InvalidDefinition(
+                f"a scripted reply must be a string or a list of call(...), got {part!r:.80}"
+            )
     words = sum(len(str(message)) for message in request.messages)
     return Reply(tuple(made), Usage(1, words // 4, max(1, said // 4)), "scripted")

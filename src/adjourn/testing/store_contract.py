@@ -33,14 +33,46 @@ from adjourn.testing.contract.wakes import Taking, Waking
 
 
 class StoreContract(
-    Creating, Importing, Loading, Naming, Continuing,
-    Acquiring, Claiming, Keeping, Beating,
-    Committing, Fencing, Halting, Resting, Indexing,
-    Commanding, Following, Requesting, Deciding, Allowing, Voting, Emitting, Abandoning, DecidingUnderHalt,
-    Due, Inbox, Runs, Halts,
-    Auditing, Sealing, Signing, Erasing, Holding, Pruned, Waking, Taking, Ringing, Closing,
-):  # fmt: skip
-    """Every promise of the `Store` protocol, one test each; after each transaction, rows are compared with the fold.
+    Creating,
+    Importing,
+    Loading,
+    Naming,
+    Continuing,
+    Acquiring,
+    Claiming,
+    Keeping,
+    Beating,
+    Committing,
+    Fencing,
+    Halting,
+    Resting,
+    Indexing,
+    Commanding,
+    Following,
+    Requesting,
+    Deciding,
+    Allowing,
+    Voting,
+    Emitting,
+    Abandoning,
+    DecidingUnderHalt,
+    Due,
+    Inbox,
+    Runs,
+    Halts,
+    Auditing,
+    Sealing,
+    Signing,
+    Erasing,
+    Holding,
+    Pruned,
+    Waking,
+    Taking,
+    Ringing,
+    Closing,
+):
+    """Every promise of the `Store` protocol, one test each; after each transaction, rows are
+    compared with the fold.
 
     ```python
     class TestMyStore(StoreContract):
@@ -48,5 +80,6 @@ class StoreContract(
             return MyStore(..., now=now)  # new and empty; it must go by `now`, not by a clock of its own
     ```
 
-    A store whose data outlives the object also overrides `reopen(store, now)`. Needs pytest and anyio's plugin.
+    A store whose data outlives the object also overrides `reopen(store, now)`. Needs pytest and
+    anyio's plugin.
     """

@@ -9,8 +9,13 @@ if TYPE_CHECKING:
 
 __all__ = ["PendingToolCall", "Seat", "SentRequest"]
 
-_HOMES = {"PendingToolCall": "core.interrupt", "Seat": "core.interrupt", "SentRequest": "core.sent_request"}
-"""Where each name is defined: every module of this package loads this one, and should not load them all."""
+_HOMES = {
+    "PendingToolCall": "core.interrupt",
+    "Seat": "core.interrupt",
+    "SentRequest": "core.sent_request",
+}
+"""Where each name is defined: every module of this package loads this one, and should not load them
+all."""
 
 
 def __getattr__(name: str) -> Any:

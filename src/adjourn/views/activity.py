@@ -23,11 +23,12 @@ LINE = 400
 class Activity(msgspec.Struct, frozen=True, kw_only=True):
     """What a run does now.
 
-    `tools`: what runs, is finished or undone, or is asked about (none: a model call). Of a run that waits, `kind`,
-    `type`, `text`, `agent` and `interrupt_ref` are those of what is due first, and `more` is how many others are open.
-    `scope`, `by` and `reason` say which halt holds it, who paused it, why no worker takes it, or which limit stopped it.
-    Of one that has ended, `text` is its output and `more` how much was not undone. `since` and `until`: since when it
-    waits, and when that expires.
+    `tools`: what runs, is finished or undone, or is asked about (none: a model call). Of a run that
+        waits, `kind`,
+    `type`, `text`, `agent` and `interrupt_ref` are those of what is due first, and `more` is how
+    many others are open. `scope`, `by` and `reason` say which halt holds it, who paused it, why no
+    worker takes it, or which limit stopped it. Of one that has ended, `text` is its output and
+    `more` how much was not undone. `since` and `until`: since when it waits, and when that expires.
     """
 
     verb: ActivityVerb
@@ -46,7 +47,11 @@ class Activity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def activity_of(
-    row: RunRow, state: State, status: RunStatus, halts: Sequence[Halt], misfit: Misfit | None = None
+    row: RunRow,
+    state: State,
+    status: RunStatus,
+    halts: Sequence[Halt],
+    misfit: Misfit | None = None,
 ) -> Activity:
     """What a run does now.
 
@@ -62,13 +67,20 @@ def activity_of(
         case RunStatus.HELD:
             halt = next(halt for halt in halts if halt.scope in row.blocked)
             return _activity(
-                ActivityVerb.HELD, since, tools=_owing(state), scope=halt.scope, by=halt.by, reason=halt.reason
+                ActivityVerb.HELD,
+                since,
+                tools=_owing(state),
+                scope=halt.scope,
+                by=halt.by,
+                reason=halt.reason,
             )
         case RunStatus.WAITING | RunStatus.FAILED | RunStatus.STUCK:
             return _waiting(state, since)
         case RunStatus.RUNNING:
             tools = _in_progress(state)
-            return _activity(ActivityVerb.RUNNING if tools else ActivityVerb.CALLING_MODEL, since, tools=tools)
+            return _activity(
+                ActivityVerb.RUNNING if tools else ActivityVerb.CALLING_MODEL, since, tools=tools
+            )
         case RunStatus.PAUSING:
             return _activity(ActivityVerb.FINISHING, since, tools=_in_progress(state))
         case RunStatus.PAUSED:
@@ -79,7 +91,10 @@ def activity_of(
         case RunStatus.READY:
             if misfit is None:
                 return _activity(ActivityVerb.QUEUED, since)
-            verb = ActivityVerb.QUEUED if misfit.queued else ActivityVerb.UNFIT
+            if misfit.queued:
+                verb = ActivityVerb.QUEUED
+            else:
+                verb = ActivityVerb.UNFIT
             return _activity(verb, since, reason=misfit.why)
         case _:
             return _ended(state, since)
@@ -87,9 +102,18 @@ def activity_of(
 
 def _activity(verb: ActivityVerb, since: float, **known: Any) -> Activity:
     fields: dict[str, Any] = {
-        "tools": (), "agent": "", "kind": "", "type": "", "interrupt_ref": "", "by": "", "reason": "", "scope": "", "text": "", "more": 0,
+        "tools": (),
+        "agent": "",
+        "kind": "",
+        "type": "",
+        "interrupt_ref": "",
+        "by": "",
+        "reason": "",
+        "scope": "",
+        "text": "",
+        "more": 0,
         "until": None,
-    }  # fmt: skip
+    }
     fields.update(known)
     for name in ("type", "reason", "text"):
         fields[name] = fields[name][:LINE]
@@ -97,15 +121,25 @@ def _activity(verb: ActivityVerb, since: float, **known: Any) -> Activity:
 
 
 def _in_progress(state: State, *, undo: bool = False) -> tuple[str, ...]:
-    calls = [call for call in state.live.values() if call.id not in state.threads and (not undo or is_undo(call.id))]
+    calls = [
+        call
+        for call in state.live.values()
+        if call.id not in state.threads and (not undo or is_undo(call.id))
+    ]
     intended = tuple(call.tool for call in calls if call.phase == Phase.INTENDED)
     if intended:
         return intended
-    return tuple(call.tool for call in calls if call.phase in OWING)  # a read is not announced before it starts
+    return tuple(
+        call.tool for call in calls if call.phase in OWING
+    )  # a read is not announced before it starts
 
 
 def _owing(state: State) -> tuple[str, ...]:
-    return tuple(call.tool for call in state.live.values() if call.id not in state.threads and call.phase in OWING)
+    return tuple(
+        call.tool
+        for call in state.live.values()
+        if call.id not in state.threads and call.phase in OWING
+    )
 
 
 def _waiting(state: State, since: float) -> Activity:
@@ -116,8 +150,14 @@ def _waiting(state: State, since: float) -> Activity:
     call, text = first.call, ""
     if first.kind in ("question", "error", "limit"):
         about = payload_line(first.payload)
-        text = about if isinstance(about, str) else ""
-    thread = state.threads.get(first.path) if first.path else None
+        if isinstance(about, str):
+            text = about
+        else:
+            text = ""
+    if first.path:
+        thread = state.threads.get(first.path)
+    else:
+        thread = None
     return _activity(
         ActivityVerb.SLEEPING if first.kind == "timer" else ActivityVerb.WAITING,
         first.opened_at,
@@ -134,7 +174,8 @@ def _waiting(state: State, since: float) -> Activity:
 
 
 def _urgency(interrupt: Interrupt) -> tuple[bool, float, float]:
-    """What a person must decide comes first, then what expires first, then what has waited longest."""
+    """What a person must decide comes first, then what expires first, then what has waited
+    longest."""
     waits_alone = interrupt.kind in ("timer", "event")
     return waits_alone, interrupt.expires_at or float("inf"), interrupt.opened_at
 
@@ -147,5 +188,10 @@ def _ended(state: State, since: float) -> Activity:
         return _activity(ActivityVerb.ENDED, since, more=len(ended.residue))
     if not isinstance(ended, RunCompleted):
         return _activity(ActivityVerb.ENDED, since)
-    output = ended.output if isinstance(ended.output, str) else encode(ended.output).decode()
-    return _activity(ActivityVerb.ENDED, since, reason=ended.stopped, text="" if ended.stopped else output)
+    if isinstance(ended.output, str):
+        output = ended.output
+    else:
+        output = encode(ended.output).decode()
+    return _activity(
+        ActivityVerb.ENDED, since, reason=ended.stopped, text="" if ended.stopped else output
+    )

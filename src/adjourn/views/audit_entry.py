@@ -4,20 +4,31 @@ from typing import Any
 
 import msgspec
 
-from adjourn.stores.audit import AuditRow
+from adjourn.stores.audit import AuditLine
 
 _NAMES = {"run": "run_id", "from": "origin", "interrupt": "interrupt_id", "of": "forked_from"}
 """Keys of the stored line that have another name here."""
 _TEXTS = (
-    "verb", "by", "origin", "refused", "interrupt_id", "verdict", "note", "digest", "reason", "scope", "endpoint", "forked_from",
-)  # fmt: skip
+    "verb",
+    "by",
+    "origin",
+    "refused",
+    "interrupt_id",
+    "verdict",
+    "note",
+    "digest",
+    "reason",
+    "scope",
+    "endpoint",
+    "forked_from",
+)
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     """Who wanted what, when, from where, and what came of it.
 
-    `number` is its place in the chain of its scope, `cursor` its place among all lines. `seq` is the record that came of it, `refused`
-    why there is none. `more` has what only some verbs say.
+    `number` is its place in the chain of its scope, `cursor` its place among all lines. `seq` is
+    the record that came of it, `refused` why there is none. `more` has what only some verbs say.
     """
 
     number: int
@@ -40,7 +51,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     more: dict[str, Any]
 
     @classmethod
-    def of(cls, line: AuditRow) -> "AuditEntry":
+    def of(cls, line: AuditLine) -> "AuditEntry":
         """Read a stored line."""
         found = {_NAMES.get(name, name): value for name, value in line.entry.items()}
         texts = {name: str(found.pop(name, None) or "") for name in _TEXTS}

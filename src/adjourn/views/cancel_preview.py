@@ -9,7 +9,8 @@ from adjourn.views.run_view import CallView, Residue
 
 
 class CancelPreview(msgspec.Struct, frozen=True, kw_only=True):
-    """In the order it would happen: calls in progress settle, undos run (latest first), and the residue stays."""
+    """In the order it would happen: calls in progress settle, undos run (latest first), and the
+    residue stays."""
 
     in_flight: tuple[CallView, ...]
     undo: tuple[CallView, ...]
@@ -17,8 +18,11 @@ class CancelPreview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cancel_preview(state: State) -> CancelPreview:
-    """What would happen if the run were cancelled now. It changes nothing, and may be out of date at once."""
-    flying = [call for call in state.live.values() if _settles(call) and call.id not in state.threads]
+    """What would happen if the run were cancelled now. It changes nothing, and may be out of date
+    at once."""
+    flying = [
+        call for call in state.live.values() if _settles(call) and call.id not in state.threads
+    ]
     waiting = [call for call in started(state) if call not in flying]
     undo = [
         call
@@ -34,6 +38,7 @@ def cancel_preview(state: State) -> CancelPreview:
 
 
 def _settles(call: Call) -> bool:
-    """Whether what becomes of it is not known yet: it is in progress, or in doubt and a person will be asked."""
+    """Whether what becomes of it is not known yet: it is in progress, or in doubt and a person will
+    be asked."""
     asks = call.undo or (call.effect == "verifiable" and not call.verified)
     return call.phase == Phase.INTENDED or (doubtful(call) and call.effect != "read" and asks)

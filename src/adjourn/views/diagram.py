@@ -38,7 +38,7 @@ _ORDER = ("failed", "waiting", "running", "done")
 Marks = Mapping[Place, Counter[str]]
 
 
-class Drawing:
+class MermaidWriter:
     """Lines of a diagram being made."""
 
     def __init__(self, marks: Marks) -> None:
@@ -64,7 +64,9 @@ class Drawing:
         self.add(f'{id}{shape[0]}"{_escaped(text)}"{shape[1]}{mark}')
         return id
 
-    def step(self, last: str, text: str, shape: str = "()", marks: Counter[str] | None = None) -> str:
+    def step(
+        self, last: str, text: str, shape: str = "()", marks: Counter[str] | None = None
+    ) -> str:
         """A node behind another; its id."""
         id = self.node(text, shape, marks)
         self.edge(last, id)
@@ -93,7 +95,9 @@ class Drawing:
                 return self.step(last, f"agent {self._now(item.name)}", "[]", marks)
             case BatchItem():
                 join = self.node("join")
-                for key, (branch, path) in zip(item.branches, self._inside(item, place), strict=True):
+                for key, (branch, path) in zip(
+                    item.branches, self._inside(item, place), strict=True
+                ):
                     self.edge(self.chain(branch, path, self.step(last, key)), join)
                 return join
             case EachItem():
@@ -116,11 +120,10 @@ class Drawing:
     def _choice(self, item: IfItem | MatchItem, place: Place, last: str) -> str:
         fork = self.step(last, item.name, "{}", self._marks.get(place))
         end = self.node("end")
-        tests = (
-            [self._now(name) for name in item.conditions]
-            if isinstance(item, IfItem)
-            else [repr(v) for v in item.values]
-        )
+        if isinstance(item, IfItem):
+            tests = [self._now(name) for name in item.conditions]
+        else:
+            tests = [repr(v) for v in item.values]
         for test, (branch, path) in zip([*tests, "else"], self._inside(item, place), strict=True):
             self.edge(self.chain(branch, path, self.step(fork, test)), end)
         return end
@@ -155,7 +158,7 @@ class Drawing:
 
 def mermaid(graph: Graph, state: State | None = None) -> str:
     """The diagram."""
-    drawing = Drawing(marks(state) if state is not None else {})
+    drawing = MermaidWriter(marks(state) if state is not None else {})
     drawing.graph(graph)
     return "\n".join([*drawing.lines, *_STYLES])
 
@@ -165,11 +168,14 @@ def _source(chain: GraphChain) -> str:
         return f"when {' or '.join(chain.any)}"
     if chain.all:
         return f"when {' and '.join(chain.all)}"
-    return f"collected {chain.collected}" if chain.collected else "start"
+    if chain.collected:
+        return f"collected {chain.collected}"
+    return "start"
 
 
 def marks(state: State) -> dict[Place, Counter[str]]:
-    """How many tokens have come past, are at, wait at and have failed at each place of the run's own graph."""
+    """How many tokens have come past, are at, wait at and have failed at each place of the run's
+    own graph."""
     found: dict[Place, Counter[str]] = {}
     if state.flow is None:
         return found
@@ -182,7 +188,12 @@ def marks(state: State) -> dict[Place, Counter[str]]:
         if call is None:
             continue
         waits = call.phase in _WAITS or any(is_within(path, id) for path in inside)
-        mark = "failed" if id in state.faults else "waiting" if waits else "running"
+        if id in state.faults:
+            mark = "failed"
+        elif waits:
+            mark = "waiting"
+        else:
+            mark = "running"
         found.setdefault(token.place, Counter())[mark] += 1
     return found
 

@@ -17,7 +17,8 @@ from adjourn.views.timeline import Timeline
 from adjourn.views.words import InterruptStatus
 
 WHOLE = 4_000
-"""Bytes of arguments, payload and schema that a list shows whole; of more it shows the beginning."""
+"""Bytes of arguments, payload and schema that a list shows whole; of more it shows the
+beginning."""
 LINE = 200
 """Characters of each string of what is cut."""
 ROOM = 2_000
@@ -48,8 +49,9 @@ class PendingCallView(msgspec.Struct, frozen=True, kw_only=True):
         return cls(**{name: getattr(call, name) for name in cls.__struct_fields__})
 
 
-class ApprovalSlot(msgspec.Struct, frozen=True, kw_only=True):
-    """One person who must agree: of one of `groups` (none: anyone), says `rule`; `filled_by` is who did, "" for no one yet."""
+class SlotView(msgspec.Struct, frozen=True, kw_only=True):
+    """One person who must agree: of one of `groups` (none: anyone), says `rule`; `filled_by` is who
+    did, "" for no one yet."""
 
     rule: str
     groups: tuple[str, ...]
@@ -57,7 +59,7 @@ class ApprovalSlot(msgspec.Struct, frozen=True, kw_only=True):
     filled_by: str
 
     @classmethod
-    def of(cls, seat: Seat) -> "ApprovalSlot":
+    def of(cls, seat: Seat) -> "SlotView":
         """The seat with every field."""
         return cls(**{name: getattr(seat, name) for name in cls.__struct_fields__})
 
@@ -65,10 +67,12 @@ class ApprovalSlot(msgspec.Struct, frozen=True, kw_only=True):
 class InterruptSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Something a run waits for. `kind` is one of a closed set, `type` the author's own word.
 
-    `id` is unique in its run, `ref` in the store; `call_id` is the call it is about, "" for a model call, a limit or the run itself.
-    `digest` names what a person is shown; `action` is equal for two calls of which the same is shown. `requesters`: everyone who
-    shaped the run, where a rule wants another person. `disowned`: who decided it before without a signature that counts. `whole`
-    False: `payload` and arguments are cut and the schema is left out; read the interrupt itself before you decide.
+    `id` is unique in its run, `ref` in the store; `call_id` is the call it is about, "" for a model
+    call, a limit or the run itself. `digest` names what a person is shown; `action` is equal for
+    two calls of which the same is shown. `requesters`: everyone who shaped the run, where a rule
+    wants another person. `disowned`: who decided it before without a signature that counts. `whole`
+    False: `payload` and arguments are cut and the schema is left out; read the interrupt itself
+        before you decide.
     """
 
     id: str
@@ -88,7 +92,7 @@ class InterruptSummary(msgspec.Struct, frozen=True, kw_only=True):
     escalated: bool
     approvers: int
     groups: tuple[str, ...]
-    slots: tuple[ApprovalSlot, ...]
+    slots: tuple[SlotView, ...]
     requesters: tuple[str, ...]
     disowned: tuple[str, ...]
     choices: dict[str, str]
@@ -108,7 +112,8 @@ class VoteView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClosedView(msgspec.Struct, frozen=True, kw_only=True):
-    """What closed an interrupt. `why` is a verdict (`approve`, `deny`, `value`), or the reason that it can no longer be decided."""
+    """What closed an interrupt. `why` is a verdict (`approve`, `deny`, `value`), or the reason that
+    it can no longer be decided."""
 
     why: str
     by: str
@@ -120,7 +125,8 @@ class ClosedView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InterruptView(InterruptSummary, frozen=True, kw_only=True):
-    """An interrupt with what is around it: the run, the agents down to the one that asks, and what was decided about it so far.
+    """An interrupt with what is around it: the run, the agents down to the one that asks, and what
+    was decided about it so far.
 
     `said` is what the agent said when it asked; no one has checked it.
     """
@@ -147,7 +153,8 @@ def summary_of(interrupt: Interrupt, agent: str) -> InterruptSummary:
 
 
 class Shortened(NamedTuple):
-    """What a list shows of an interrupt that is too large for it; what was asked does not change, so this can be kept."""
+    """What a list shows of an interrupt that is too large for it; what was asked does not change,
+    so this can be kept."""
 
     payload: Any
     call: PendingToolCall | None
@@ -181,8 +188,12 @@ def line_of(interrupt: Interrupt, agent: str, short: Shortened | None) -> Interr
     """
     if short is None:
         return summary_of(interrupt, agent)
-    shown = msgspec.structs.replace(interrupt, payload=short.payload, call=short.call, answer_schema=None)
-    return msgspec.structs.replace(summary_of(shown, agent), digest=short.digest, action=short.action, whole=False)
+    shown = msgspec.structs.replace(
+        interrupt, payload=short.payload, call=short.call, answer_schema=None
+    )
+    return msgspec.structs.replace(
+        summary_of(shown, agent), digest=short.digest, action=short.action, whole=False
+    )
 
 
 def view_of(
@@ -242,7 +253,7 @@ def _fields(interrupt: Interrupt, agent: str) -> dict[str, Any]:
         "escalated": interrupt.escalated,
         "approvers": interrupt.approvers,
         "groups": interrupt.groups,
-        "slots": tuple(map(ApprovalSlot.of, interrupt.slots)),
+        "slots": tuple(map(SlotView.of, interrupt.slots)),
         "requesters": interrupt.requesters,
         "disowned": interrupt.disowned,
         "choices": interrupt.choices,
@@ -255,7 +266,8 @@ def _fields(interrupt: Interrupt, agent: str) -> dict[str, Any]:
 
 
 def call_id_of(interrupt: Interrupt) -> str:
-    """The call that it is about; "" for an interrupt of a model call, of a limit or of the run itself."""
+    """The call that it is about; "" for an interrupt of a model call, of a limit or of the run
+    itself."""
     if interrupt.call:
         return interrupt.call.call_id
     subject = question_of(interrupt.local)
@@ -264,14 +276,22 @@ def call_id_of(interrupt: Interrupt) -> str:
 
 
 def action_of(interrupt: Interrupt) -> str:
-    """Names the action, whoever wants it: equal for two calls if everything that is shown of them is; "" without a call."""
+    """Names the action, whoever wants it: equal for two calls if everything that is shown of them
+    is; "" without a call."""
     call = interrupt.call
     if call is None or interrupt.kind != "approval":
         return ""
     shown = [
-        call.tool, call.description, call.effect, call.undo, call.reason, call.rule, interrupt.approvers, interrupt.groups,
+        call.tool,
+        call.description,
+        call.effect,
+        call.undo,
+        call.reason,
+        call.rule,
+        interrupt.approvers,
+        interrupt.groups,
         interrupt.on_expiry,
-    ]  # fmt: skip
+    ]
     return digest("shown", shown, call.arguments, interrupt.answer_schema)
 
 
@@ -281,7 +301,8 @@ def agents_of(state: State, interrupt: Interrupt) -> tuple[str, ...]:
 
 
 def said(state: State, timeline: Timeline, interrupt: Interrupt) -> str:
-    """What the agent said when it asked for the call; without a call, the last words of the agent."""
+    """What the agent said when it asked for the call; without a call, the last words of the
+    agent."""
     call_id = call_id_of(interrupt)
     if call_id in timeline.words:
         return timeline.words[call_id]
@@ -292,7 +313,8 @@ def said(state: State, timeline: Timeline, interrupt: Interrupt) -> str:
 def decisions(
     interrupt: Interrupt, records: Iterable[tuple[int, AnyRecord]]
 ) -> tuple[Sequence[VoteView], ClosedView | None]:
-    """Who approved an interrupt so far, and who or what closed it last; an expiry is no one's denial.
+    """Who approved an interrupt so far, and who or what closed it last; an expiry is no one's
+    denial.
 
     Args:
         interrupt: the interrupt.
@@ -309,11 +331,23 @@ def decisions(
                 event = record.event
             case Closed() if record.i == interrupt.local:
                 closed = ClosedView(
-                    why=record.why, by="", at=record.at, seq=seq, note="", edit=None, value=record.value
+                    why=record.why,
+                    by="",
+                    at=record.at,
+                    seq=seq,
+                    note="",
+                    edit=None,
+                    value=record.value,
                 )
             case Emitted() if closed.seq is None and event and local_event(event) == record.event:
                 closed = ClosedView(
-                    why="value", by=record.by, at=record.at, seq=seq, note="", edit=None, value=record.value
+                    why="value",
+                    by=record.by,
+                    at=record.at,
+                    seq=seq,
+                    note="",
+                    edit=None,
+                    value=record.value,
                 )
             case Decided() if record.i == interrupt.local:
                 closed = ClosedView(
@@ -355,7 +389,11 @@ class _Knife:
             return self._take(_short(value, min(LINE, max(1, self._room))))
         if isinstance(value, dict):
             found = cast("dict[str, Any]", value)
-            return {self._take(_short(name, LINE)): self.cut(part) for name, part in found.items() if self._room > 0}
+            return {
+                self._take(_short(name, LINE)): self.cut(part)
+                for name, part in found.items()
+                if self._room > 0
+            }
         if isinstance(value, list):
             return [self.cut(part) for part in cast("list[Any]", value) if self._room > 0]
         self._room -= 20
@@ -367,4 +405,6 @@ class _Knife:
 
 
 def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}…"
+    if len(text) <= most:
+        return text
+    return f"{text[:most]}…"

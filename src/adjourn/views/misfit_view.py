@@ -1,4 +1,5 @@
-"""Why no present worker advances a run, for people; and which changed program they may accept for it."""
+"""Why no present worker advances a run, for people; and which changed program they may accept for
+it."""
 
 import msgspec
 
@@ -12,8 +13,9 @@ from adjourn.stores.misfit import Misfit
 class MisfitView(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker says about a run that it does not advance.
 
-    `changes` is what differs, if its program is what does not fit, and `digest` then names that version; both are empty if there
-    is nothing that could be accepted. `queued`: it only waits for its turn.
+    `changes` is what differs, if its program is what does not fit, and `digest` then names that
+    version; both are empty if there is nothing that could be accepted. `queued`: it only waits for
+    its turn.
     """
 
     why: str
@@ -27,12 +29,19 @@ def misfit_view(state: State, note: Misfit | None) -> MisfitView | None:
     if note is None or state.status != Status.READY:
         return None
     different = changed(state, note)
-    return MisfitView(why=note.why, changes=different, digest=version(note) if different else "", queued=note.queued)
+    return MisfitView(
+        why=note.why,
+        changes=different,
+        digest=version(note) if different else "",
+        queued=note.queued,
+    )
 
 
 def changed(state: State, note: Misfit) -> tuple[str, ...]:
     """What differs between the program that a run began with and the one that was refused."""
-    return tuple(changes(state.started.program, state.fingerprint, note.fingerprint)) if note.fingerprint else ()
+    if note.fingerprint:
+        return tuple(changes(state.started.program, state.fingerprint, note.fingerprint))
+    return ()
 
 
 def version(note: Misfit) -> str:

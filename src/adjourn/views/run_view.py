@@ -1,7 +1,7 @@
 """A run as data: its row in a list, its row with what it does now, and the whole of it.
 
-A summary is made from a row, the halts and the time, however long the journal. The others begin with the same fields and add what
-the folded journal knows.
+A summary is made from a row, the halts and the time, however long the journal. The others begin
+with the same fields and add what the folded journal knows.
 """
 
 from collections.abc import Iterable, Sequence
@@ -77,7 +77,8 @@ class CallView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Residue(msgspec.Struct, frozen=True, kw_only=True):
-    """What a cancel does not undo, and why. `late`: how a body ended that was still at work when its run did, as `value` or `error`."""
+    """What a cancel does not undo, and why. `late`: how a body ended that was still at work when
+    its run did, as `value` or `error`."""
 
     call_id: str
     tool: str
@@ -107,8 +108,9 @@ class ChildView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A run in a list. `worker` is the machine that advances it; `held_by` are the halts that keep it from continuing; `wake_at` is when
-    it continues by itself, and `erased_at` when its content was erased."""
+    """A run in a list. `worker` is the machine that advances it; `held_by` are the halts that keep
+    it from continuing; `wake_at` is when it continues by itself, and `erased_at` when its content
+    was erased."""
 
     run_id: str
     agent: str
@@ -145,9 +147,9 @@ class RunGlance(RunSummary, frozen=True, kw_only=True):
 class RunView(RunSummary, frozen=True, kw_only=True):
     """A run: where it is, what it waits for, what it did.
 
-    `text` is what its agent said last, `state` a flow's own. `calls` have no result yet; `effects` have changed the world, or may have.
-    `undone` and `residue` are of a cancelled run. `misfit` says why no present worker advances it, `holds` are the legal holds that it
-    is under.
+    `text` is what its agent said last, `state` a flow's own. `calls` have no result yet; `effects`
+    have changed the world, or may have. `undone` and `residue` are of a cancelled run. `misfit`
+    says why no present worker advances it, `holds` are the legal holds that it is under.
     """
 
     now: Activity

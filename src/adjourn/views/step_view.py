@@ -18,7 +18,8 @@ BARS = 60
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch of time in which a step ran, waited for a person or was stopped; `end` is null while it lasts."""
+    """A stretch of time in which a step ran, waited for a person or was stopped; `end` is null
+    while it lasts."""
 
     kind: SpanKind
     start: float
@@ -35,11 +36,14 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepView(msgspec.Struct, frozen=True, kw_only=True):
-    """One step of a run. `number` is its place in the list; `first_seq` and `last_seq` are the records that made and last changed it.
+    """One step of a run. `number` is its place in the list; `first_seq` and `last_seq` are the
+    records that made and last changed it.
 
-    `call_id` is a call's address in its run, and `path` that of the nested agent it belongs to. `text` is prose; `said` is what
-    was said, asked or came out, as it was recorded (null: nothing was). `took` is null until the step has ended or stopped, and for
-    what takes no time. While it waits, `interrupt_ref` and `interrupt_kind` say for what. `in_doubt`: it is unknown whether it happened.
+    `call_id` is a call's address in its run, and `path` that of the nested agent it belongs to.
+    `text` is prose; `said` is what was said, asked or came out, as it was recorded (null: nothing
+    was). `took` is null until the step has ended or stopped, and for what takes no time. While it
+    waits, `interrupt_ref` and `interrupt_kind` say for what. `in_doubt`: it is unknown whether it
+    happened.
     """
 
     number: int
@@ -84,8 +88,8 @@ class ModelCallView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TimelineView(msgspec.Struct, frozen=True, kw_only=True):
-    """A run's steps, in the order in which things began, and how its time was spent: seconds in which a worker had it, and in
-    which none had."""
+    """A run's steps, in the order in which things began, and how its time was spent: seconds in
+    which a worker had it, and in which none had."""
 
     run_id: str
     seq: int
@@ -116,7 +120,9 @@ def timeline_view(
         now=now,
         worked=timeline.worked(now),
         waited=timeline.waited(now),
-        steps=tuple(step_view(row.id, state, step, works=works) for step in timeline.changed(after)),
+        steps=tuple(
+            step_view(row.id, state, step, works=works) for step in timeline.changed(after)
+        ),
         model_calls=tuple(_model_calls(state, timeline)) if works else (),
     )
 
@@ -138,13 +144,16 @@ def step_view(run: str, state: State, step: TimelineStep, *, works: bool) -> Ste
         run: the id of its run.
         state: the run's folded journal.
         step: the step.
-        works: a worker is advancing the run. A call that only reads is not announced in the journal before it starts, so one that
-            is ready is then running.
+        works: a worker is advancing the run. A call that only reads is not announced in the journal
+            before it starts, so one that is ready is then running.
     """
     running = works and step.kind == StepKind.TOOL and step.status == StepStatus.READY
     spans = [Span(kind=span.kind, start=span.start, end=span.end) for span in step.spans]
     if running:
-        start = (spans[-1].end or step.at) if spans else step.at
+        if spans:
+            start = spans[-1].end or step.at
+        else:
+            start = step.at
         spans.append(Span(kind=SpanKind.RUN, start=start, end=None))
     key = ""
     if step.kind == StepKind.TOOL and step.attempt:
@@ -202,4 +211,6 @@ def _bar_kind(step: TimelineStep, kind: SpanKind) -> BarKind:
         return BarKind(kind.value)
     if step.kind in (StepKind.MODEL, StepKind.SUMMARY):
         return BarKind.MODEL
-    return BarKind.UNDO if step.kind == StepKind.UNDO else BarKind.TOOL
+    if step.kind == StepKind.UNDO:
+        return BarKind.UNDO
+    return BarKind.TOOL

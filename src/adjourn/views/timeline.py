@@ -1,4 +1,5 @@
-"""A journal as people read it: its steps, in the order in which things began, and how the time was spent."""
+"""A journal as people read it: its steps, in the order in which things began, and how the time was
+spent."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -6,7 +7,16 @@ from typing import Any, cast
 
 from adjourn.core import records as r
 from adjourn.core.conversation import OUTPUT_TOOL
-from adjourn.core.ids import StepId, StepIdKind, WorkerId, activation_name, depth, is_undo, tool_call_id, turn_id
+from adjourn.core.ids import (
+    StepId,
+    StepIdKind,
+    WorkerId,
+    activation_name,
+    depth,
+    is_undo,
+    tool_call_id,
+    turn_id,
+)
 from adjourn.core.interrupt import unsigned
 from adjourn.core.messages import Text, ToolCall
 from adjourn.views.words import KINDS, SpanKind, StepKind, StepStatus, payload_line
@@ -27,8 +37,8 @@ class Stretch:
 class TimelineStep:
     """One step, as far as it is known; see `StepView` for its fields.
 
-    `interrupt` is the id inside the run of what it waits for. `took` is None while the step has not come to its end or to a stop, and
-    for what takes no time.
+    `interrupt` is the id inside the run of what it waits for. `took` is None while the step has not
+    come to its end or to a stop, and for what takes no time.
     """
 
     number: int
@@ -69,7 +79,9 @@ class TimelineStep:
     @property
     def since(self) -> float:
         """When it began, or began to wait, the last time."""
-        return self.spans[-1].start if self.spans else self.at
+        if self.spans:
+            return self.spans[-1].start
+        return self.at
 
     def begin(self, kind: SpanKind, at: float) -> None:
         """A new stretch of time; the one before it ends here."""
@@ -84,13 +96,17 @@ class TimelineStep:
 
     def end(self, status: StepStatus, note: str, at: float, took: float | None = None) -> None:
         """It has come to its end, or to a stop."""
-        self.took = max(0.0, at - self.since) if took is None else took
+        if took is None:
+            self.took = max(0.0, at - self.since)
+        else:
+            self.took = took
         self.close(at)
         self.status, self.note, self.in_doubt = status, note, False
 
 
 class Timeline:
-    """The steps of a journal. It is a fold: records are taken in one by one, and it can go on where it was."""
+    """The steps of a journal. It is a fold: records are taken in one by one, and it can go on where
+    it was."""
 
     def __init__(self) -> None:
         self.steps: list[TimelineStep] = []
@@ -115,7 +131,11 @@ class Timeline:
         for seq, record in records:
             timeline.take(seq, record)
         for step in timeline.steps if now is not None else ():
-            if step.took is None and step.status in (StepStatus.RUNNING, StepStatus.WAITING, StepStatus.PAUSED):
+            if step.took is None and step.status in (
+                StepStatus.RUNNING,
+                StepStatus.WAITING,
+                StepStatus.PAUSED,
+            ):
                 step.took = max(0.0, cast("float", now) - step.since)
         return timeline
 
@@ -163,9 +183,19 @@ class Timeline:
         """The steps that a record after `after` changed."""
         return [step for step in self.steps if step.last_seq > after]
 
-    def _add(self, kind: StepKind, id: str, name: str, *, at: float, path: str = "", **more: Any) -> TimelineStep:
+    def _add(
+        self, kind: StepKind, id: str, name: str, *, at: float, path: str = "", **more: Any
+    ) -> TimelineStep:
         step = TimelineStep(
-            len(self.steps), kind, id, name, path=path, at=at, first_seq=self.seq, last_seq=self.seq, **more
+            len(self.steps),
+            kind,
+            id,
+            name,
+            path=path,
+            at=at,
+            first_seq=self.seq,
+            last_seq=self.seq,
+            **more,
         )
         self.steps.append(step)
         return step
@@ -183,13 +213,25 @@ class Timeline:
             if self._claimed:
                 self._worked += max(0.0, x.at - self._claimed)
                 process = WorkerId.parse(x.worker).process
-                pid = "another worker" if process is None else f"process {process}"
-                self._add(StepKind.TAKEOVER, "", "taken over", at=x.at, text=f"by {pid}: the one before it was gone")
+                if process is None:
+                    pid = "another worker"
+                else:
+                    pid = f"process {process}"
+                self._add(
+                    StepKind.TAKEOVER,
+                    "",
+                    "taken over",
+                    at=x.at,
+                    text=f"by {pid}: the one before it was gone",
+                )
             else:
                 self._waited += max(0.0, x.at - self._rested)
             self._claimed = x.at
         elif isinstance(x, r.Parked | r.Restored | r.RunCompleted | r.RunCancelled):
-            self._worked += max(0.0, x.at - self._claimed) if self._claimed else 0.0
+            if self._claimed:
+                self._worked += max(0.0, x.at - self._claimed)
+            else:
+                self._worked += 0.0
             self._claimed, self._rested = 0.0, x.at
             self._ended = isinstance(x, r.RunCompleted | r.RunCancelled)
 
@@ -201,7 +243,10 @@ class Timeline:
         step = self._add(StepKind.MODEL, id, "model", at=x.at - x.took, path=x.path)
         step.spans.append(Stretch(SpanKind.RUN, x.at - x.took, x.at))
         step.took, step.tokens = x.took, x.usage.total_tokens
-        text = x.text if isinstance(x, r.Broke) else "".join(p.text for p in x.parts if isinstance(p, Text))
+        if isinstance(x, r.Broke):
+            text = x.text
+        else:
+            text = "".join(p.text for p in x.parts if isinstance(p, Text))
         if not x.path:
             self._last_said = text or self._last_said
         if isinstance(x, r.Broke):
@@ -210,11 +255,20 @@ class Timeline:
         step.said, step.note = text or None, x.invalid
         for k, part in enumerate(p for p in x.parts if isinstance(p, ToolCall)):
             if part.tool == OUTPUT_TOOL:
-                step.said = part.args if step.said is None else step.said
+                if step.said is None:
+                    step.said = part.args
+                else:
+                    step.said = step.said
                 continue
             call_id = tool_call_id(id, k)
             call = self._add(
-                StepKind.TOOL, call_id, part.tool, at=x.at, path=x.path, arguments=part.args, status=StepStatus.READY
+                StepKind.TOOL,
+                call_id,
+                part.tool,
+                at=x.at,
+                path=x.path,
+                arguments=part.args,
+                status=StepStatus.READY,
             )
             self._calls[call_id] = call
             self.words[call_id] = text
@@ -232,7 +286,9 @@ class Timeline:
         step = self._calls.get(x.call)
         if step is None:
             name = x.kind.replace("_", " ")
-            step = self._add(StepKind.INTERRUPT, x.call, name, at=x.at, said=payload_line(x.payload))
+            step = self._add(
+                StepKind.INTERRUPT, x.call, name, at=x.at, said=payload_line(x.payload)
+            )
             self._calls.update({x.call: step} if x.call else {})
         self._touch(step).status, step.interrupt = StepStatus.WAITING, x.i
         step.begin(SpanKind.WAIT, x.at)
@@ -242,7 +298,11 @@ class Timeline:
             step.note = x.type
         if isinstance(x, r.Asked):
             step.reason, step.rules = x.reason or step.reason, x.rules or step.rules
-            step.digest, step.effect, step.undo = x.digest or step.digest, x.effect or step.effect, x.undo or step.undo
+            step.digest, step.effect, step.undo = (
+                x.digest or step.digest,
+                x.effect or step.effect,
+                x.undo or step.undo,
+            )
         if x.kind == "error":
             step.status = StepStatus.FAILED
         self._asked[x.i] = step
@@ -277,7 +337,15 @@ class Timeline:
             step.note, step.arguments = unsigned([x.by]), self._unedited.pop(x.i, step.arguments)
 
     def _moved(
-        self, x: r.Intended | r.Returned | r.Closed | r.Faulted | r.Doubted | r.Late | r.Yielded | r.Verified
+        self,
+        x: r.Intended
+        | r.Returned
+        | r.Closed
+        | r.Faulted
+        | r.Doubted
+        | r.Late
+        | r.Yielded
+        | r.Verified,
     ) -> None:
         match x:
             case r.Closed():
@@ -290,7 +358,10 @@ class Timeline:
             case r.Doubted():
                 step = self._touch(self._calls.get(x.call) or self._spawned(x))
                 step.in_doubt = not x.running and not x.left
-                step.note = KINDS["in_doubt"].note if step.in_doubt else x.why
+                if step.in_doubt:
+                    step.note = KINDS["in_doubt"].note
+                else:
+                    step.note = x.why
                 if not x.running:
                     step.close(x.at)
             case r.Late():
@@ -311,23 +382,38 @@ class Timeline:
         if x.why in ("expired", "abandoned", "void"):
             step.end(StepStatus.CANCELLED, "expired" if x.why == "expired" else "dropped", x.at)
         else:
-            ended = StepStatus.COMPLETED if step.kind == StepKind.INTERRUPT else StepStatus.READY
+            if step.kind == StepKind.INTERRUPT:
+                ended = StepStatus.COMPLETED
+            else:
+                ended = StepStatus.READY
             step.end(ended, step.note, x.at)
 
     def _intended(self, step: TimelineStep, x: r.Intended) -> None:
         step.begin(SpanKind.RUN, x.at)
         step.status, step.attempt, step.in_doubt = StepStatus.RUNNING, x.attempt, False
-        step.note = f"again, attempt {x.attempt}" if x.attempt > 1 else step.note
+        if x.attempt > 1:
+            step.note = f"again, attempt {x.attempt}"
+        else:
+            step.note = step.note
         step.effect, step.undo, step.digest = x.effect, x.undo or step.undo, x.digest or step.digest
         if x.agent:
             step.kind = StepKind.AGENT
 
     def _spawned(self, x: r.Intended | r.Returned | r.Doubted) -> TimelineStep:
         """A call that no reply asked for: a flow's chunk, or an undo."""
-        name = x.tool if isinstance(x, r.Intended) else activation_name(x.call)
-        given = x.input if isinstance(x, r.Intended) else None
+        if isinstance(x, r.Intended):
+            name = x.tool
+        else:
+            name = activation_name(x.call)
+        if isinstance(x, r.Intended):
+            given = x.input
+        else:
+            given = None
         undo = is_undo(x.call)
-        kind = StepKind.UNDO if undo else StepKind.CHUNK
+        if undo:
+            kind = StepKind.UNDO
+        else:
+            kind = StepKind.CHUNK
         step = self._add(kind, x.call, f"undo {name}" if undo else name, at=x.at, arguments=given)
         self._calls[x.call] = step
         return step
@@ -341,15 +427,29 @@ class Timeline:
         if not x.ran:
             step.end(StepStatus.CANCELLED, step.note or f"not run: {x.error}", x.at, took)
         else:
-            ended = StepStatus.FAILED if x.error else StepStatus.COMPLETED
+            if x.error:
+                ended = StepStatus.FAILED
+            else:
+                ended = StepStatus.COMPLETED
             step.end(ended, x.error or step.note, x.at, took)
 
     def _faulted(self, x: r.Faulted) -> None:
         kind = StepId.parse(x.step).kind
-        name = kind.value if kind in (StepIdKind.MODEL, StepIdKind.SUMMARY) else x.step
+        if kind in (StepIdKind.MODEL, StepIdKind.SUMMARY):
+            name = kind.value
+        else:
+            name = x.step
         step = self._calls.get(x.step)
         if step is None:
-            step = self._add(StepKind.FAILURE, "", name, at=x.at, status=StepStatus.FAILED, note=x.error, error=x.error)
+            step = self._add(
+                StepKind.FAILURE,
+                "",
+                name,
+                at=x.at,
+                status=StepStatus.FAILED,
+                note=x.error,
+                error=x.error,
+            )
             return
         self._touch(step).error = x.error
         step.status, step.note = StepStatus.FAILED, x.error
@@ -361,12 +461,19 @@ class Timeline:
                 self._add(StepKind.START, "", "started", at=x.at, text=f"by {x.by}" if x.by else "")
             case r.PauseAsked():
                 self._pause = self._add(
-                    StepKind.PAUSE, "", "paused", at=x.at, text=_by(x.by, x.reason), status=StepStatus.PAUSED
+                    StepKind.PAUSE,
+                    "",
+                    "paused",
+                    at=x.at,
+                    text=_by(x.by, x.reason),
+                    status=StepStatus.PAUSED,
                 )
                 self._pause.begin(SpanKind.PAUSE, x.at)
             case r.Restored():
                 text = f"from a backup {_by(x.by, x.reason)}"
-                self._pause = self._add(StepKind.PAUSE, "", "restored", at=x.at, text=text, status=StepStatus.PAUSED)
+                self._pause = self._add(
+                    StepKind.PAUSE, "", "restored", at=x.at, text=text, status=StepStatus.PAUSED
+                )
                 self._pause.begin(SpanKind.PAUSE, x.at)
             case r.Resumed():
                 if self._pause is not None:
@@ -378,9 +485,17 @@ class Timeline:
             case r.Said():
                 self._add(StepKind.MESSAGE, "", "said", at=x.at, text=_by(x.by, x.text))
             case r.Emitted():
-                self._add(StepKind.EVENT, "", "event", at=x.at, text=_by(x.by, x.event), result=x.value)
+                self._add(
+                    StepKind.EVENT, "", "event", at=x.at, text=_by(x.by, x.event), result=x.value
+                )
             case r.Accepted():
-                self._add(StepKind.ACCEPTANCE, "", "accepted", at=x.at, text=_by(x.by, "; ".join(x.changes)))
+                self._add(
+                    StepKind.ACCEPTANCE,
+                    "",
+                    "accepted",
+                    at=x.at,
+                    text=_by(x.by, "; ".join(x.changes)),
+                )
             case r.Upgraded():
                 self._upgraded(x)
             case r.Chapter():
@@ -389,18 +504,30 @@ class Timeline:
                 self._finish(x)
             case r.Erased():
                 self._ended = True
-                self._add(StepKind.END, "", "erased", at=x.at, text=_by(x.by, x.reason), status=StepStatus(x.status))
+                self._add(
+                    StepKind.END,
+                    "",
+                    "erased",
+                    at=x.at,
+                    text=_by(x.by, x.reason),
+                    status=StepStatus(x.status),
+                )
             case _:
                 pass
 
     def _upgraded(self, x: r.Upgraded) -> None:
-        """What had happened keeps its name here; what had not begun is shown as it would be called now."""
+        """What had happened keeps its name here; what had not begun is shown as it would be called
+        now."""
         self._add(StepKind.UPGRADE, "", "upgraded", at=x.at, text="; ".join(x.changes))
         for seq, fields in x.now.items():
             calls = [part for part in fields.get("parts", ()) if part.get("type") == "call"]
             for k, part in enumerate(calls):
                 step = self._calls.get(tool_call_id(self._replies.get(int(seq), ""), k))
-                if step is not None and not step.attempt and step.status in (StepStatus.READY, StepStatus.WAITING):
+                if (
+                    step is not None
+                    and not step.attempt
+                    and step.status in (StepStatus.READY, StepStatus.WAITING)
+                ):
                     self._touch(step).name = part["tool"]
                     if not step.is_edited:
                         step.arguments = part.get("args", {})
@@ -410,16 +537,31 @@ class Timeline:
             self._touch(self._pause).end(StepStatus.NONE, "", x.at)
             self._pause = None
         if isinstance(x, r.RunCompleted):
-            ended = StepStatus.STOPPED if x.stopped else StepStatus.COMPLETED
-            output = self._last_said if x.spoken else x.output
-            end = self._add(StepKind.END, "", ended.value, at=x.at, text=x.stopped, status=ended, result=output)
-            end.said = None if x.stopped else output
+            if x.stopped:
+                ended = StepStatus.STOPPED
+            else:
+                ended = StepStatus.COMPLETED
+            if x.spoken:
+                output = self._last_said
+            else:
+                output = x.output
+            end = self._add(
+                StepKind.END, "", ended.value, at=x.at, text=x.stopped, status=ended, result=output
+            )
+            if x.stopped:
+                end.said = None
+            else:
+                end.said = output
             return
         left = f"{len(x.undone)} undone, {len(x.residue)} left behind"
         self._add(StepKind.END, "", "cancelled", at=x.at, text=left, status=StepStatus.CANCELLED)
         for one in x.residue:
             step = self._add(
-                StepKind.RESIDUE, str(one.get("call", "")), "left behind", at=x.at, text=str(one.get("tool", ""))
+                StepKind.RESIDUE,
+                str(one.get("call", "")),
+                "left behind",
+                at=x.at,
+                text=str(one.get("tool", "")),
             )
             step.arguments, step.note = one.get("arguments"), str(one.get("why", ""))
 

@@ -1,11 +1,12 @@
-"""The console's types and words, made from the structs and tables of this package when the console is built."""
+"""The console's types and words, made from the structs and tables of this package when the console
+is built."""
 
 import json
 from typing import Any
 
 from adjourn.core.run_status import RunStatus
 from adjourn.views import look_alikes, words
-from adjourn.views.answers import schemas
+from adjourn.views.answer_schemas import schemas
 
 HEAD = "/** Made from `adjourn.views.typescript` when the console is built; do not edit. */\n"
 PREFIX = "#/components/schemas/"
@@ -24,7 +25,9 @@ def types_module() -> str:
 
 def _interface(name: str, schema: dict[str, Any]) -> str:
     described = " ".join(schema.get("description", "").split())
-    fields = [f"  {field}: {_type(kind)};\n" for field, kind in schema.get("properties", {}).items()]
+    fields = [
+        f"  {field}: {_type(kind)};\n" for field, kind in schema.get("properties", {}).items()
+    ]
     return f"/** {described} */\nexport interface {name} {{\n{''.join(fields)}}}\n"
 
 
@@ -59,7 +62,10 @@ def words_module() -> str:
         "STATUS_WORDS": ("Record<RunStatus, string>", _capitalised(words.STATUSES)),
         "KIND_WORDS": (
             "Record<string, { word: string; asks: string; note: string }>",
-            {kind: {"word": row.word, "asks": row.asks, "note": row.note} for kind, row in words.KINDS.items()},
+            {
+                kind: {"word": row.word, "asks": row.asks, "note": row.note}
+                for kind, row in words.KINDS.items()
+            },
         ),
         "EFFECTS": ("Record<string, string>", words.EFFECTS),
         "EXPIRY": ("Record<string, string>", words.EXPIRY),
@@ -68,13 +74,18 @@ def words_module() -> str:
         "RIGHTS": ("Record<string, readonly string[]>", rights),
         "CHOICES": (
             "Record<string, Record<string, readonly [word: string, what: string, deed: string]>>",
-            {kind: {name: list(row) for name, row in found.items()} for kind, found in words.CHOICES.items()},
+            {
+                kind: {name: list(row) for name, row in found.items()}
+                for kind, found in words.CHOICES.items()
+            },
         ),
         "PROSE": ("readonly string[]", list(words.PROSE)),
     }
     parts = [HEAD, 'import type { RunStatus } from "./types";\n']
     for name, (kind, table) in tables.items():
-        parts.append(f"export const {name}: {kind} = {json.dumps(table, ensure_ascii=False, indent=2)};\n")
+        parts.append(
+            f"export const {name}: {kind} = {json.dumps(table, ensure_ascii=False, indent=2)};\n"
+        )
     return "".join(parts)
 
 

@@ -1,4 +1,5 @@
-"""How things are called, in one table each: the command line, chat messages and the console read these and no others."""
+"""How things are called, in one table each: the command line, chat messages and the console read
+these and no others."""
 
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
@@ -137,7 +138,8 @@ STATUSES: dict[RunStatus, str] = {
 
 
 class KindWords(NamedTuple):
-    """An interrupt's kind as a word, as a heading, as a note beside a tool's name, and as a message about an agent."""
+    """An interrupt's kind as a word, as a heading, as a note beside a tool's name, and as a message
+    about an agent."""
 
     word: str
     asks: str
@@ -196,13 +198,17 @@ _LEAVE = ChoiceWords("Leave it", "It is listed as residue.", "Leave it")
 
 CHOICES: dict[str, dict[str, ChoiceWords]] = {
     "in_doubt": {
-        "happened": ChoiceWords("It happened", "Record this as its result and continue.", "Record that it happened"),
+        "happened": ChoiceWords(
+            "It happened", "Record this as its result and continue.", "Record that it happened"
+        ),
         "run": ChoiceWords("It did not happen", "Run it now, with the same key.", "Run it now"),
         "cancel": _GIVE_UP,
     },
     "in_doubt_undoing": {
         "happened": ChoiceWords("It happened", "Undo it.", "Record that it happened"),
-        "not": ChoiceWords("It did not happen", "There is nothing to undo.", "Record that it did not"),
+        "not": ChoiceWords(
+            "It did not happen", "There is nothing to undo.", "Record that it did not"
+        ),
         "leave": _LEAVE,
     },
     "limit": {
@@ -210,17 +216,24 @@ CHOICES: dict[str, dict[str, ChoiceWords]] = {
         "stop": ChoiceWords("Stop here", "End the run with what it has.", "Stop the run here"),
     },
     "error": {
-        "retry": ChoiceWords("Try the step again", "Nothing that finished runs again.", "Try the step again"),
+        "retry": ChoiceWords(
+            "Try the step again", "Nothing that finished runs again.", "Try the step again"
+        ),
         "ask": ChoiceWords("Ask again", "Drop the last answer and ask again.", "Ask again"),
         "cancel": _GIVE_UP,
     },
     "undo": {
         "retry": ChoiceWords("Run the undo again", "With the same key.", "Run the undo again"),
-        "done": ChoiceWords("It is undone", "It was done by hand, or it was never needed.", "Record that it is undone"),
+        "done": ChoiceWords(
+            "It is undone",
+            "It was done by hand, or it was never needed.",
+            "Record that it is undone",
+        ),
         "leave": _LEAVE,
     },
 }
-"""What may be chosen, by kind; `in_doubt_undoing` is a call in doubt whose run is being cancelled."""
+"""What may be chosen, by kind; `in_doubt_undoing` is a call in doubt whose run is being
+cancelled."""
 
 PROSE = ("question", "error", "condition", "text", "message", "title", "reason")
 """Fields that say what a payload is about, the first that is there."""
@@ -249,7 +262,9 @@ def interrupt_title(kind: str, type: str, tool: str) -> str:
         case "in_doubt":
             return f"{tool} may have happened"
         case "question":
-            return "a question" if type == "question" else f"{type}: an answer is needed"
+            if type == "question":
+                return "a question"
+            return f"{type}: an answer is needed"
         case "error":
             return "a step failed"
         case "limit":

@@ -9,10 +9,10 @@ from adjourn.stores.postgres.store import PostgresStore
 from adjourn.stores.protocol import Store
 from adjourn.testing import StoreContract
 from adjourn.testing.contract.commit import Committing, Fencing, Halting, Indexing, Resting
-from adjourn.testing.contract.fixtures import Ground
+from adjourn.testing.contract.fixtures import ContractFixtures
 
 
-class OnPostgres(Ground):
+class OnPostgres(ContractFixtures):
     """A new database for each test."""
 
     address = ""

@@ -1,4 +1,5 @@
-"""`adjourn audit`: who wanted what; and the seals that show whether anybody has changed it since."""
+"""`adjourn audit`: who wanted what; and the seals that show whether anybody has changed it
+since."""
 
 import sys
 import time
@@ -10,10 +11,10 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from adjourn.cli.completion import complete_runs
-from adjourn.cli.database import with_runtime
 from adjourn.cli.error_report import says
 from adjourn.cli.extras import needs
 from adjourn.cli.interrupt_lookup import find_run
+from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import Db, Json
 from adjourn.cli.terminal.console import out, print_json, say, to_json
 from adjourn.cli.terminal.format import DIM, short_id
@@ -28,7 +29,8 @@ from adjourn.views.visible import visible
 
 
 class AuditCommands(TyperGroup):
-    """`show` is what is meant when no command is named: `adjourn audit`, `adjourn audit RUN`, `adjourn audit --security`."""
+    """`show` is what is meant when no command is named: `adjourn audit`, `adjourn audit RUN`,
+    `adjourn audit --security`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the word in that was left out."""
@@ -47,7 +49,8 @@ Key = Annotated[
     typer.Option(
         "--audit-key",
         metavar="FILE",
-        help="Key of the seals: a private key signs and verifies, public lines (ed25519 …) verify; may be repeated. "
+        help="Key of the seals: a private key signs and verifies, public lines (ed25519 …) "
+        "verify; may be repeated. "
         "Without it, ADJOURN_AUDIT_SECRET, if that is set.",
         show_default=False,
     ),
@@ -64,12 +67,20 @@ def _keys(files: list[str] | None) -> list[AuditKey]:
 def show(
     run: Annotated[
         str,
-        typer.Argument(metavar="[RUN]", help="Only of this run.", show_default=False, autocompletion=complete_runs),
+        typer.Argument(
+            metavar="[RUN]",
+            help="Only of this run.",
+            show_default=False,
+            autocompletion=complete_runs,
+        ),
     ] = "",
     security: Annotated[
-        bool, typer.Option("--security", help="The security log instead: logins, keys, users, refusals.")
+        bool,
+        typer.Option("--security", help="The security log instead: logins, keys, users, refusals."),
     ] = False,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Maximum number of lines.")] = 100,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, max=1000, help="Maximum number of lines.")
+    ] = 100,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
@@ -139,17 +150,24 @@ def verify(
 ) -> None:
     """Verify every journal, the audit, the rows made of them, and the seals.
 
-    Exits with 1 if anything was changed. Without a key or an anchor, anyone who can write the file can rewrite it.
+    Exits with 1 if anything was changed. Without a key or an anchor, anyone who can write the file
+    can rewrite it.
     """
     keys, anchor = _keys(key), _anchor(since)
     found = with_runtime(db, lambda rt: rt.verification(since=anchor, key=keys))
     if as_json:
         seal = found.seal
-        print_json({
-            "broken": [str(place) for place in found], "says": str(found), "seal": seal.k if seal else None,
-            "sealed_at": seal.at if seal else None, "signed_by": seal.kid if seal and found.is_signed else None,
-            "lines_not_sealed": found.lines, "records_not_sealed": found.records,
-        })  # fmt: skip
+        print_json(
+            {
+                "broken": [str(place) for place in found],
+                "says": str(found),
+                "seal": seal.k if seal else None,
+                "sealed_at": seal.at if seal else None,
+                "signed_by": seal.kid if seal and found.is_signed else None,
+                "lines_not_sealed": found.lines,
+                "records_not_sealed": found.records,
+            }
+        )
     elif found:
         for place in found:
             out().print(Text.assemble(("✗ ", "red"), visible(str(place))))
@@ -177,7 +195,8 @@ def _anchor(since: str) -> Anchor | None:
 @app.command()
 @says("Not sealed")
 def seal(key: Key = None, db: Db = None, as_json: Json = False) -> None:
-    """Seal what was recorded since the last seal. A server or a worker does it every ten seconds by itself."""
+    """Seal what was recorded since the last seal. A server or a worker does it every ten seconds by
+    itself."""
     keys = _keys(key)
 
     async def work(rt: Runtime) -> dict[str, Any]:
@@ -200,18 +219,22 @@ async def _check_key(rt: Runtime, keys: list[AuditKey]) -> None:
     last = await rt.store.seals(-1)
     if last and last[0].kid and not any(key.can_sign for key in keys):
         raise Invalid(
-            f"the seals of this store are signed by {last[0].kid}", advice="give a private key: --audit-key FILE"
+            f"the seals of this store are signed by {last[0].kid}",
+            advice="give a private key: --audit-key FILE",
         )
 
 
 def _by(kid: str) -> str:
-    return f", signed by {kid}" if kid else ", not signed"
+    if kid:
+        return f", signed by {kid}"
+    return ", not signed"
 
 
 @app.command()
 @says("No anchor")
 def anchor(key: Key = None, db: Db = None, as_json: Json = False) -> None:
-    """Seal, and print the anchor of the last seal, to be kept where the writers of the file cannot reach.
+    """Seal, and print the anchor of the last seal, to be kept where the writers of the file cannot
+    reach.
 
     Later, `adjourn audit verify --since ANCHOR` proves that everything it covers is still there.
     """
@@ -229,12 +252,16 @@ def anchor(key: Key = None, db: Db = None, as_json: Json = False) -> None:
 @says("Not exported")
 def export(
     after: Annotated[
-        int, typer.Option("--after", metavar="K", min=0, help="Only what seals after this number cover.")
+        int,
+        typer.Option(
+            "--after", metavar="K", min=0, help="Only what seals after this number cover."
+        ),
     ] = 0,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Print the sealed lines and the seals, one JSON object per line. The next export starts after the last seal's `k`."""
+    """Print the sealed lines and the seals, one JSON object per line. The next export starts after
+    the last seal's `k`."""
 
     async def work(rt: Runtime) -> int:
         sealed = after

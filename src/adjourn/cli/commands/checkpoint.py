@@ -1,4 +1,5 @@
-"""`adjourn checkpoint`: a saved run in a file. `show` what it is, `verify` that it is whole, `resume` it with its program."""
+"""`adjourn checkpoint`: a saved run in a file. `show` what it is, `verify` that it is whole,
+`resume` it with its program."""
 
 import asyncio
 import json
@@ -16,11 +17,11 @@ from rich.text import Text
 
 from adjourn.agent.agent import Agent
 from adjourn.cli.commands.run import EARLIER, decider_here, view_of
-from adjourn.cli.database import VARIABLE, address_of
 from adjourn.cli.doctor.finding import Finding, exit_of, fine, look, print_findings, wrong
 from adjourn.cli.error_report import says
 from adjourn.cli.foreground import Foreground
 from adjourn.cli.interrupt_lookup import full_digest
+from adjourn.cli.opened_database import VARIABLE, address_of
 from adjourn.cli.options import By, Json, Note, Program, Resources, who
 from adjourn.cli.person import Person, person
 from adjourn.cli.program_loader import NotImportable, program_of, resources_of
@@ -31,7 +32,7 @@ from adjourn.cli.terminal.interrupt import item_of, list_line, render
 from adjourn.cli.terminal.live_view import TextView
 from adjourn.cli.terminal.log_lines import log_to
 from adjourn.cli.terminal.prompt import parse
-from adjourn.cli.terminal.summary import Place
+from adjourn.cli.terminal.summary import OutputTarget
 from adjourn.core.codec import loads
 from adjourn.core.decision import Decision
 from adjourn.core.envelope import Envelope, key_id, unseal
@@ -47,7 +48,11 @@ from adjourn.views.interrupt_view import InterruptView
 from adjourn.views.run_view import UsageView
 from adjourn.views.visible import lines, visible
 
-app = typer.Typer(name="checkpoint", help="A saved run in a file: show, verify or resume it.", no_args_is_help=True)
+app = typer.Typer(
+    name="checkpoint",
+    help="A saved run in a file: show, verify or resume it.",
+    no_args_is_help=True,
+)
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="The checkpoint; - reads it from stdin.")]
 
@@ -58,7 +63,9 @@ def _read(file: str) -> bytes:
     try:
         return Path(file).read_bytes()
     except OSError as e:
-        raise NotFound(f"{file!r} cannot be read: {e.strerror or e}", advice="name the file of a checkpoint") from None
+        raise NotFound(
+            f"{file!r} cannot be read: {e.strerror or e}", advice="name the file of a checkpoint"
+        ) from None
 
 
 # Show
@@ -75,17 +82,29 @@ def show(file: File, as_json: Json = False) -> None:
         print_json(_shown(saved, envelope))
         return
     terminal, state = out(), saved.state
-    facts = [f"{visible(envelope.program)} {visible(saved.run_id)}", f"{saved.seq} records",
-             f"{saved.usage.total_tokens:,} tok", f"signed by key {envelope.kid}" if envelope.mac else "not signed"]  # fmt: skip
-    asked = saved.input if isinstance(saved.input, str) else ""
+    facts = [
+        f"{visible(envelope.program)} {visible(saved.run_id)}",
+        f"{saved.seq} records",
+        f"{saved.usage.total_tokens:,} tok",
+        f"signed by key {envelope.kid}" if envelope.mac else "not signed",
+    ]
+    if isinstance(saved.input, str):
+        asked = saved.input
+    else:
+        asked = ""
     first = next(iter(lines(asked)), "")
-    terminal.print(Text.assemble(status_mark(state.view), "  ", (first, "bold")), Text(" · ".join(facts), style=DIM))
+    terminal.print(
+        Text.assemble(status_mark(state.view), "  ", (first, "bold")),
+        Text(" · ".join(facts), style=DIM),
+    )
     records = list(enumerate(saved.records, 1))
     for interrupt in saved.interrupts:
         terminal.print("", *render(item_of(records, interrupt, time.time()), terminal.width))
     if state.ended is None:
         wanted = _flags(saved.interrupts)
-        typed = command(None, "checkpoint resume", file, f"app.py:{envelope.program}", options=wanted)
+        typed = command(
+            None, "checkpoint resume", file, f"app.py:{envelope.program}", options=wanted
+        )
         say("", Text.assemble(("Resume  ", DIM), typed))
 
 
@@ -93,8 +112,14 @@ def _flags(waiting: list[Interrupt]) -> list[str]:
     if not waiting:
         return []
     first = waiting[0]
-    flags = ["--approve"] if first.kind == "approval" else ["--answer", next(iter(first.choices), "VALUE")]
-    named = ["--item", first.ref] if len(waiting) > 1 else []
+    if first.kind == "approval":
+        flags = ["--approve"]
+    else:
+        flags = ["--answer", next(iter(first.choices), "VALUE")]
+    if len(waiting) > 1:
+        named = ["--item", first.ref]
+    else:
+        named = []
     return [*flags, *named, "--digest", first.digest[:DIGITS]]
 
 
@@ -146,11 +171,16 @@ def verify(
     file: File,
     program: Annotated[
         str,
-        typer.Argument(metavar="[APP.PY:NAME]", help="Also check that it fits this agent or flow.", show_default=False),
+        typer.Argument(
+            metavar="[APP.PY:NAME]",
+            help="Also check that it fits this agent or flow.",
+            show_default=False,
+        ),
     ] = "",
     as_json: Json = False,
 ) -> None:
-    """Verify a checkpoint's digest, its signature (with ADJOURN_SECRET) and, if given, that it fits an agent or flow."""
+    """Verify a checkpoint's digest, its signature (with ADJOURN_SECRET) and, if given, that it fits
+    an agent or flow."""
     found = list(_verified(_read(file), program_of(program) if program else None))
     if as_json:
         print_json([f.as_json() for f in found])
@@ -160,13 +190,17 @@ def verify(
 
 
 def _verified(data: bytes, program: Agent[Any] | Flow | None) -> list[Finding]:
-    """What is wrong is said at once: nothing of a checkpoint is read before its digest and signature are right."""
+    """What is wrong is said at once: nothing of a checkpoint is read before its digest and
+    signature are right."""
     keys = key_ring()
     try:
         envelope = unseal(data, keys).envelope
         saved = Checkpoint.from_json(data)
     except CheckpointInvalid as e:
-        name = e.part if e.part in ("digest", "signature") else "checkpoint"
+        if e.part in ("digest", "signature"):
+            name = e.part
+        else:
+            name = "checkpoint"
         return [wrong(name, str(e), "Do not use it", "get it again from its source")]
     found = [fine("digest", f"{envelope.digest}: nothing was altered"), _signature(envelope, keys)]
     found.append(fine("journal", f"{saved.seq} records of {saved.run_id}, {saved.state.view}"))
@@ -174,14 +208,21 @@ def _verified(data: bytes, program: Agent[Any] | Flow | None) -> list[Finding]:
         changed = changes(program.name, saved.state.fingerprint, program.fingerprint)
         advice = ("Resume", "with --on-change warn, or with the program that it was made by")
         found.append(
-            wrong("program", "; ".join(changed), *advice) if changed else fine("program", f"it fits {program.name}")
+            wrong("program", "; ".join(changed), *advice)
+            if changed
+            else fine("program", f"it fits {program.name}")
         )
     return found
 
 
 def _signature(envelope: Envelope, keys: Sequence[bytes]) -> Finding:
     if not keys:
-        return look("signature", f"not signed; not checked: {SECRET} is not set", "Set it", f"export {SECRET}=…")
+        return look(
+            "signature",
+            f"not signed; not checked: {SECRET} is not set",
+            "Set it",
+            f"export {SECRET}=…",
+        )
     place = next(n for n, key in enumerate(keys, 1) if key_id(key) == envelope.kid)
     return fine("signature", f"by key {envelope.kid}, number {place} of {len(keys)} in {SECRET}")
 
@@ -213,9 +254,13 @@ class Resumption:
         saved = taken_over(self.data)
         row = await rt.row(saved.run_id)
         try:
-            prepared = await prepare(saved, self.program, wanted, rt.store.now(), row=row, resources=self.resources)
+            prepared = await prepare(
+                saved, self.program, wanted, rt.store.now(), row=row, resources=self.resources
+            )
         except AnswerRequired:
-            waiting = ", ".join(f"{interrupt.id!r} ({interrupt.kind})" for interrupt in saved.interrupts)
+            waiting = ", ".join(
+                f"{interrupt.id!r} ({interrupt.kind})" for interrupt in saved.interrupts
+            )
             raise Invalid(
                 f"it waits for {waiting}",
                 advice="say --approve, --deny, --answer VALUE or --instruction TEXT; "
@@ -232,16 +277,26 @@ def resume(
     approve: Annotated[bool, typer.Option("--approve", help="Approve what it waits for.")] = False,
     deny: Annotated[bool, typer.Option("--deny", help="Deny it.")] = False,
     answer: Annotated[
-        str | None, typer.Option(metavar="VALUE", help="Answer it: JSON, or a string.", show_default=False)
+        str | None,
+        typer.Option(metavar="VALUE", help="Answer it: JSON, or a string.", show_default=False),
     ] = None,
     edit: Annotated[
-        str, typer.Option(metavar="JSON", help="With --approve: other arguments, all of them.", show_default=False)
+        str,
+        typer.Option(
+            metavar="JSON", help="With --approve: other arguments, all of them.", show_default=False
+        ),
     ] = "",
     item: Annotated[
-        str, typer.Option(metavar="ID", help="Which interrupt, if several are open.", show_default=False)
+        str,
+        typer.Option(
+            metavar="ID", help="Which interrupt, if several are open.", show_default=False
+        ),
     ] = "",
     instruction: Annotated[
-        str, typer.Option(metavar="TEXT", help="A message that the agent reads first.", show_default=False)
+        str,
+        typer.Option(
+            metavar="TEXT", help="A message that the agent reads first.", show_default=False
+        ),
     ] = "",
     note: Note = "",
     digest: Annotated[
@@ -255,21 +310,32 @@ def resume(
     by: By = None,
     output: Annotated[
         str,
-        typer.Option("--out", metavar="FILE", help="Write the new checkpoint here, not to stdout.", show_default=False),
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Write the new checkpoint here, not to stdout.",
+            show_default=False,
+        ),
     ] = "",
     db: Annotated[
         str | None,
         typer.Option(
-            "--db", metavar="PATH", help="Continue in this database (or ADJOURN_DB), where it can be resumed only once."
+            "--db",
+            metavar="PATH",
+            help="Continue in this database (or ADJOURN_DB), where it can be resumed only once.",
         ),
     ] = None,
-    on_change: Annotated[str, typer.Option(help="If the agent or flow has changed: refuse, or warn.")] = "refuse",
+    on_change: Annotated[
+        str, typer.Option(help="If the agent or flow has changed: refuse, or warn.")
+    ] = "refuse",
     resources: Resources = "",
     as_json: Json = False,
 ) -> None:
-    """Continue a saved run here. If it ends, its output goes to stdout; if it waits again, its new checkpoint does.
+    """Continue a saved run here. If it ends, its output goes to stdout; if it waits again, its new
+    checkpoint does.
 
-    Without --db nothing is remembered: the same file can be resumed twice, and its actions then run twice.
+    Without --db nothing is remembered: the same file can be resumed twice, and its actions then run
+    twice.
     """
     if on_change not in ("refuse", "warn"):
         raise Invalid(f"--on-change is 'refuse' or 'warn', not {on_change!r}")
@@ -277,14 +343,19 @@ def resume(
     data = _read(file)
     saved = Checkpoint.from_json(data)
     answers = _answers(saved, item, approve, deny, answer, edit, note, digest)
-    by_whom = person(db, by, right="decide" if answers else None) if db is not None else Person(who(by))
+    if db is not None:
+        by_whom = person(db, by, right="decide" if answers else None)
+    else:
+        by_whom = Person(who(by))
     try:
         given = resources_of(resources)
-        wanted = Resumption(data, _its_program(saved, program), answers, instruction, by_whom, on_change, given)
+        wanted = Resumption(
+            data, _its_program(saved, program), answers, instruction, by_whom, on_change, given
+        )
     except NotImportable as e:
         say(*lines(e.trace.rstrip()))
         raise
-    place = Place(db, program, saved=db is not None)
+    place = OutputTarget(db, program, saved=db is not None)
     code, new = asyncio.run(_resumed(wanted, place, as_json))
     _hand_over(new, output, as_json, quiet=new.state.ended is not None or place.saved)
     raise typer.Exit(code)
@@ -295,13 +366,21 @@ def _its_program(saved: Checkpoint, reference: str) -> Agent[Any] | Flow:
     program = program_of(reference)
     if program.name != saved.started.program:
         raise Invalid(
-            f"it is a run of {saved.started.program!r}, and {reference} is {program.name!r}", advice="name its program"
+            f"it is a run of {saved.started.program!r}, and {reference} is {program.name!r}",
+            advice="name its program",
         )
     return program
 
 
 def _answers(
-    saved: Checkpoint, item: str, approve: bool, deny: bool, answer: str | None, edit: str, note: str, digest: str
+    saved: Checkpoint,
+    item: str,
+    approve: bool,
+    deny: bool,
+    answer: str | None,
+    edit: str,
+    note: str,
+    digest: str,
 ) -> dict[str, Any] | None:
     if (approve, deny, answer is not None).count(True) > 1:
         raise Invalid("say one of --approve, --deny and --answer")
@@ -317,16 +396,25 @@ def _answers(
             advice="look at it with `adjourn checkpoint show`, and say what you saw with --digest",
         )
     if approve:
-        changed = loads(edit, what="--edit") if edit else None
+        if edit:
+            changed = loads(edit, what="--edit")
+        else:
+            changed = None
         return {interrupt.id: Decision.approve(note, changed)}
     if deny:
         return {interrupt.id: Decision.deny(note)}
     value = parse(answer or "", interrupt.answer_schema if interrupt.kind == "question" else None)
-    return {interrupt.id: Decision.value(value, note) if note and interrupt.kind != "approval" else value}
+    return {
+        interrupt.id: Decision.value(value, note)
+        if note and interrupt.kind != "approval"
+        else value
+    }
 
 
 def _meant(saved: Checkpoint, item: str) -> Interrupt:
-    waiting = [interrupt for interrupt in saved.interrupts if interrupt.kind not in ("timer", "event")]
+    waiting = [
+        interrupt for interrupt in saved.interrupts if interrupt.kind not in ("timer", "event")
+    ]
     named = [interrupt for interrupt in waiting if not item or item in _names_of(interrupt)]
     if len(named) == 1:
         return named[0]
@@ -340,15 +428,23 @@ def _meant(saved: Checkpoint, item: str) -> Interrupt:
 
 def _names_of(interrupt: Interrupt) -> tuple[str, ...]:
     """What a person may write for an interrupt."""
-    call = interrupt.call.call_id if interrupt.call else interrupt.id
+    if interrupt.call:
+        call = interrupt.call.call_id
+    else:
+        call = interrupt.id
     return interrupt.ref, interrupt.id, interrupt.local, call
 
 
-async def _resumed(wanted: Resumption, place: Place, as_json: bool) -> tuple[int, Checkpoint]:
+async def _resumed(
+    wanted: Resumption, place: OutputTarget, as_json: bool
+) -> tuple[int, Checkpoint]:
     view = view_of(as_json)
     log_to(lambda *said: (view.rest(), say(*said)))
     decider = decider_here(place, wanted.by, as_json)
-    address = address_of(place.db) if place.db is not None else "memory://"
+    if place.db is not None:
+        address = address_of(place.db)
+    else:
+        address = "memory://"
     async with Runtime(address, [wanted.program], resources=wanted.resources) as rt:
         run = await wanted.begin(rt, attended=decider is not None)
         if isinstance(view, TextView):
@@ -358,7 +454,8 @@ async def _resumed(wanted: Resumption, place: Place, as_json: bool) -> tuple[int
 
 
 def _hand_over(new: Checkpoint, file: str, as_json: bool, *, quiet: bool) -> None:
-    """Write the new checkpoint where it was wanted; a file that cannot be written must not lose it."""
+    """Write the new checkpoint where it was wanted; a file that cannot be written must not lose
+    it."""
     data = json.loads(new.to_json())
     if as_json:
         print_line({"event": "checkpoint", "run_id": new.run_id, "checkpoint": data})
@@ -366,7 +463,12 @@ def _hand_over(new: Checkpoint, file: str, as_json: bool, *, quiet: bool) -> Non
         try:
             Path(file).write_text(to_json(data, indent=None) + "\n", "utf-8")
         except OSError as e:
-            say(Text(f"! {visible(file)} cannot be written: {e.strerror}; the checkpoint is on stdout", style="red"))
+            say(
+                Text(
+                    f"! {visible(file)} cannot be written: {e.strerror}; the checkpoint is on stdout",
+                    style="red",
+                )
+            )
             quiet = False
         else:
             say(Text(f"Its checkpoint is in {visible(file)}", style=DIM))

@@ -1,4 +1,5 @@
-"""Commands with which a person steers: `pause`, `resume`, `cancel`, `accept`, `say`, `halt`, `unhalt`."""
+"""Commands with which a person steers: `pause`, `resume`, `cancel`, `accept`, `say`, `halt`,
+`unhalt`."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
@@ -6,11 +7,11 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from adjourn.cli.database import with_runtime
 from adjourn.cli.decision_result import come_to_rest
 from adjourn.cli.error_report import says
 from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.loaded_run import LoadedRun, load_run
+from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, Json, Reason, RequestId, RunId, Wait
 from adjourn.cli.person import person
 from adjourn.cli.terminal.activity_line import activity_line
@@ -18,7 +19,7 @@ from adjourn.cli.terminal.console import is_attended, out, print_json
 from adjourn.cli.terminal.console import say as tell
 from adjourn.cli.terminal.format import DIM, EXIT, arguments, status_mark
 from adjourn.cli.terminal.hints import command
-from adjourn.cli.terminal.prompt import Later, confirm
+from adjourn.cli.terminal.prompt import DecideLater, confirm
 from adjourn.errors import Invalid
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
@@ -30,7 +31,11 @@ app = typer.Typer()
 
 
 def _steer(
-    db: str | None, run: str, verb: Callable[[Run[Any]], Awaitable[Any]], wait: float | None, as_json: bool
+    db: str | None,
+    run: str,
+    verb: Callable[[Run[Any]], Awaitable[Any]],
+    wait: float | None,
+    as_json: bool,
 ) -> None:
     """Do something to a run, then say which one it was, whole, and where it is."""
 
@@ -46,7 +51,9 @@ def _steer(
         print_json(seen)
     else:
         doing = (visible(activity_line(seen)), DIM)
-        out().print(Text.assemble(status_mark(seen.status), "  ", visible(seen.run_id), "  ", doing))
+        out().print(
+            Text.assemble(status_mark(seen.status), "  ", visible(seen.run_id), "  ", doing)
+        )
     if wait is not None:
         raise typer.Exit(EXIT.get(seen.status, 3))
 
@@ -59,13 +66,22 @@ def pause(
     as_json: Json = False,
     by: By = None,
     reason: Reason = "",
-    now: Annotated[bool, typer.Option("--now", help="Abort the running model call; what it said is kept.")] = False,
+    now: Annotated[
+        bool, typer.Option("--now", help="Abort the running model call; what it said is kept.")
+    ] = False,
     request_id: RequestId = "",
     wait: Wait = None,
 ) -> None:
-    """Stop a run at its next boundary. A running call finishes and is recorded; nothing new starts."""
+    """Stop a run at its next boundary. A running call finishes and is recorded; nothing new
+    starts."""
     name = person(db, by).name
-    _steer(db, run, lambda r: r.pause(by=name, reason=reason, now=now, request_id=request_id), wait, as_json)
+    _steer(
+        db,
+        run,
+        lambda r: r.pause(by=name, reason=reason, now=now, request_id=request_id),
+        wait,
+        as_json,
+    )
 
 
 @app.command()
@@ -77,7 +93,12 @@ def resume(
     by: By = None,
     instruction: Annotated[
         str,
-        typer.Option("--instruction", metavar="TEXT", help="A message that the agent reads first.", show_default=False),
+        typer.Option(
+            "--instruction",
+            metavar="TEXT",
+            help="A message that the agent reads first.",
+            show_default=False,
+        ),
     ] = "",
     request_id: RequestId = "",
     wait: Wait = None,
@@ -100,14 +121,18 @@ def cancel(
 ) -> None:
     """Stop a run, undo its actions, last one first, and end it. Twice is the same as once.
 
-    At a terminal, a unique prefix of the id is enough: the full id and what would be undone are shown first.
+    At a terminal, a unique prefix of the id is enough: the full id and what would be undone are
+    shown first.
     """
     name, meant = person(db, by).name, _meant(db, run)
-    _steer(db, meant, lambda r: r.cancel(by=name, reason=reason, request_id=request_id), wait, as_json)
+    _steer(
+        db, meant, lambda r: r.cancel(by=name, reason=reason, request_id=request_id), wait, as_json
+    )
 
 
 def _meant(db: str | None, run: str) -> str:
-    """The whole id of the run to cancel. If only its beginning was given, a person says whether it is the one."""
+    """The whole id of the run to cancel. If only its beginning was given, a person says whether it
+    is the one."""
 
     async def look(rt: Runtime) -> tuple[str, CancelPreview | None]:
         row = await find_run(rt, run)
@@ -125,7 +150,7 @@ def _meant(db: str | None, run: str) -> str:
     print_preview(preview)
     try:
         agreed = confirm(f"Cancel {visible(id)} and undo {len(preview.undo)}?")
-    except (Later, KeyboardInterrupt):
+    except (DecideLater, KeyboardInterrupt):
         agreed = False
     if not agreed:
         raise Invalid(f"{id!r} was left as it is", consequence="nothing was cancelled")
@@ -142,8 +167,11 @@ def print_preview(preview: CancelPreview) -> None:
 
 @app.command()
 @says("Not accepted")
-def accept(run: RunId, db: Db = None, as_json: Json = False, by: By = None, request_id: RequestId = "") -> None:
-    """Let a run continue although its definition has changed. This run only, with the version that a worker refused."""
+def accept(
+    run: RunId, db: Db = None, as_json: Json = False, by: By = None, request_id: RequestId = ""
+) -> None:
+    """Let a run continue although its definition has changed. This run only, with the version that
+    a worker refused."""
     name = person(db, by, right="decide", what="accepting a changed program").name
 
     async def work(rt: Runtime) -> tuple[str, tuple[str, ...]]:
@@ -186,7 +214,9 @@ def chapter(
 @says("Not said")
 def say(
     run: RunId,
-    text: Annotated[str, typer.Argument(help="The message; the agent reads it at its next boundary.")],
+    text: Annotated[
+        str, typer.Argument(help="The message; the agent reads it at its next boundary.")
+    ],
     db: Db = None,
     as_json: Json = False,
     by: By = None,
@@ -195,29 +225,42 @@ def say(
 ) -> None:
     """Send a message to a running agent."""
     name = person(db, by, right="control", what="talking to a run").name
-    _steer(db, run, lambda r: r.say(text, by=name, abandon=abandon, request_id=request_id), None, as_json)
+    _steer(
+        db,
+        run,
+        lambda r: r.say(text, by=name, abandon=abandon, request_id=request_id),
+        None,
+        as_json,
+    )
 
 
-Scope = Annotated[str, typer.Argument(metavar="SCOPE", help="'*' for everything, agent:NAME, or tool:NAME.")]
+Scope = Annotated[
+    str, typer.Argument(metavar="SCOPE", help="'*' for everything, agent:NAME, or tool:NAME.")
+]
 
 
 @app.command()
 @says("Not halted")
 def halt(
     scope: Scope,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is shown with every held run.")],
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Why; it is shown with every held run.")
+    ],
     db: Db = None,
     as_json: Json = False,
     by: By = None,
 ) -> None:
-    """The kill switch: start no new call in SCOPE. No model call either, whichever process runs it."""
+    """The kill switch: start no new call in SCOPE. No model call either, whichever process runs
+    it."""
     name = person(db, by, right="halt", what="a halt").name
     _print_halts(with_runtime(db, lambda rt: rt.halt(scope, reason=reason, by=name)), as_json)
 
 
 @app.command()
 @says("Not lifted")
-def unhalt(scope: Scope, reason: Reason = "", db: Db = None, as_json: Json = False, by: By = None) -> None:
+def unhalt(
+    scope: Scope, reason: Reason = "", db: Db = None, as_json: Json = False, by: By = None
+) -> None:
     """Lift a halt; held runs continue."""
     name = person(db, by, right="halt", what="lifting a halt").name
     _print_halts(with_runtime(db, lambda rt: rt.unhalt(scope, reason=reason, by=name)), as_json)
@@ -231,7 +274,9 @@ def _print_halts(halts: list[Halt], as_json: bool) -> None:
     for halt in halts:
         terminal.print(
             Text.assemble(
-                ("■ halted  ", "red"), visible(halt.scope), f"  by {visible(halt.by)}: {visible(halt.reason)}"
+                ("■ halted  ", "red"),
+                visible(halt.scope),
+                f"  by {visible(halt.by)}: {visible(halt.reason)}",
             )
         )
     if not halts:

@@ -1,4 +1,5 @@
-"""`adjourn db`: the database itself: what is in it, its schema, a copy of it, whether it is whole."""
+"""`adjourn db`: the database itself: what is in it, its schema, a copy of it, whether it is
+whole."""
 
 import asyncio
 import os
@@ -11,10 +12,10 @@ import msgspec
 import typer
 from rich.text import Text
 
-from adjourn.cli.database import address_of, database_of, with_runtime
 from adjourn.cli.doctor.checks import is_whole
 from adjourn.cli.doctor.finding import exit_of, print_findings
 from adjourn.cli.error_report import says
+from adjourn.cli.opened_database import address_of, database_of, with_runtime
 from adjourn.cli.options import By, Db, Json, Reason
 from adjourn.cli.person import person
 from adjourn.cli.terminal.console import out, print_json, say
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
     from adjourn.stores.postgres.restored import Held
 
 app = typer.Typer(
-    name="db", help="Check, migrate, back up, restore, copy and prune the database.", no_args_is_help=True
+    name="db",
+    help="Check, migrate, back up, restore, copy and prune the database.",
+    no_args_is_help=True,
 )
 
 
@@ -47,7 +50,10 @@ def _file(db: str | None, advice: str) -> DatabaseFile:
 
 
 DUMP = "copy it with PostgreSQL's own tools: pg_dump, pg_basebackup, or your provider's snapshots"
-PUT_BACK = "restore it with PostgreSQL's own tools, with all workers and servers stopped; then say so: adjourn db restored --db …"
+PUT_BACK = (
+    "restore it with PostgreSQL's own tools, with all workers and servers stopped; "
+    "then say so: adjourn db restored --db …"
+)
 
 
 @app.command()
@@ -67,7 +73,11 @@ def info(db: Db = None, as_json: Json = False) -> None:
         return
     rows = [
         ("path", visible(database.where)),
-        ("schema", f"{found['schema']}" + ("" if found["schema"] == found["newest"] else f" of {found['newest']}")),
+        (
+            "schema",
+            f"{found['schema']}"
+            + ("" if found["schema"] == found["newest"] else f" of {found['newest']}"),
+        ),
         ("size", f"{found['bytes']:,} bytes"),
         ("runs", f"{found['runs']:,}"),
         *((f"  {status}", f"{n:,}") for status, n in found["statuses"].items()),
@@ -82,10 +92,13 @@ def info(db: Db = None, as_json: Json = False) -> None:
 @says("Not migrated")
 def migrate(
     db: Db = None,
-    check: Annotated[bool, typer.Option("--check", help="Change nothing; exit with 1 if an update is needed.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; exit with 1 if an update is needed.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Update a database's schema. Every command that opens it does that, too; this one does nothing else."""
+    """Update a database's schema. Every command that opens it does that, too; this one does nothing
+    else."""
     database = _to_be_migrated(db)
     before, todo = database.schema, database.pending()
     if todo and not check:
@@ -97,12 +110,16 @@ def migrate(
         asyncio.run(touch())
     after = database.schema
     if as_json:
-        print_json({"path": database.where, "from": before, "to": after, "pending": todo if check else []})
+        print_json(
+            {"path": database.where, "from": before, "to": after, "pending": todo if check else []}
+        )
     elif not todo:
         out().print(f"schema {after}: nothing to do")
     else:
         out().print(
-            f"schema {before}: {count(len(todo), 'migration')} to do" if check else f"schema {before} → {after}"
+            f"schema {before}: {count(len(todo), 'migration')} to do"
+            if check
+            else f"schema {before} → {after}"
         )
     if todo and check:
         raise typer.Exit(1)
@@ -123,22 +140,32 @@ def _to_be_migrated(db: str | None) -> Database:
 @app.command()
 @says("Not copied")
 def backup(
-    target: Annotated[str, typer.Argument(metavar="FILE", help="File of the copy; it must not exist yet.")],
+    target: Annotated[
+        str, typer.Argument(metavar="FILE", help="File of the copy; it must not exist yet.")
+    ],
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Copy a database as of one moment, while workers continue. The copy is verified, and only its owner can read it."""
+    """Copy a database as of one moment, while workers continue. The copy is verified, and only its
+    owner can read it."""
     file = _file(db, DUMP)
     if Path(target).exists():
-        raise Conflict(f"file {target!r} already exists", consequence="nothing was copied", advice="name another")
+        raise Conflict(
+            f"file {target!r} already exists",
+            consequence="nothing was copied",
+            advice="name another",
+        )
     try:
         file.copy_to(target)
     except OSError as e:
-        raise StoreError(f"{target!r} cannot be written: {e.strerror or e}", advice="name another place") from None
+        raise StoreError(
+            f"{target!r} cannot be written: {e.strerror or e}", advice="name another place"
+        ) from None
     copy = DatabaseFile(target)
     if damage := copy.damage(deep=True):
         raise StoreError(
-            f"the copy {target!r} is damaged: {damage[0]}", advice="check the database with `adjourn db check`"
+            f"the copy {target!r} is damaged: {damage[0]}",
+            advice="check the database with `adjourn db check`",
         )
     found: dict[str, Any] = {
         "path": target,
@@ -150,20 +177,30 @@ def backup(
     else:
         out().print(visible(target))
         runs, records = count(found["runs"], "run"), count(found["records"], "record")
-        say(Text(f"{runs}, {records}, {found['bytes']:,} bytes. Users and keys are in a file of their own.", style=DIM))
+        say(
+            Text(
+                f"{runs}, {records}, {found['bytes']:,} bytes. Users and keys are in a file of their own.",
+                style=DIM,
+            )
+        )
 
 
 @app.command()
 @says("Not copied")
 def copy(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="A database: a file, or an address.")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="Where there is none yet; of whichever kind.")],
+    source: Annotated[
+        str, typer.Argument(metavar="FROM", help="A database: a file, or an address.")
+    ],
+    target: Annotated[
+        str, typer.Argument(metavar="TO", help="Where there is none yet; of whichever kind.")
+    ],
     by: By = None,
     as_json: Json = False,
 ) -> None:
     """Copy a whole database to another place, also between SQLite and PostgreSQL, and compare both.
 
-    Both are halted then, so that no call is made twice: lift the halt of the one that shall continue. Workers must be stopped.
+    Both are halted then, so that no call is made twice: lift the halt of the one that shall
+    continue. Workers must be stopped.
     """
     name = person(source, by, right="admin", what="copying a database").name
     origin = f"{socket.gethostname()}:{os.getpid()}"
@@ -173,16 +210,25 @@ def copy(
         return
     runs, records = count(done.runs, "run"), count(done.records, "record")
     out().print(
-        f"{runs}, {records}, {count(done.lines, 'line')} of the audit, {count(done.seals, 'seal')}: both are the same."
+        f"{runs}, {records}, {count(done.lines, 'line')} of the audit, "
+        f"{count(done.seals, 'seal')}: both are the same."
     )
-    say(Text(f"Both are halted. To continue in the copy: {command(target, 'unhalt', '*', options=('--reason', '…'))}"))
+    say(
+        Text(
+            f"Both are halted. To continue in the copy: "
+            f"{command(target, 'unhalt', '*', options=('--reason', '…'))}"
+        )
+    )
 
 
 @app.command()
 @says("Not restored")
 def restore(
     backup: Annotated[
-        str, typer.Argument(metavar="BACKUP", help="A copy made by `adjourn db backup`; it is only read.")
+        str,
+        typer.Argument(
+            metavar="BACKUP", help="A copy made by `adjourn db backup`; it is only read."
+        ),
     ],
     db: Db = None,
     by: By = None,
@@ -190,7 +236,8 @@ def restore(
 ) -> None:
     """Replace a database that is not open by a backup; the old one is kept under another name.
 
-    Every run that has not ended is paused, and what it may have done since the backup is in doubt: check it, then resume it.
+    Every run that has not ended is paused, and what it may have done since the backup is in doubt:
+    check it, then resume it.
     """
     address = address_of(db)
     path = file_of(address)
@@ -203,10 +250,18 @@ def restore(
         return
     out().print(visible(done.path))
     held = f"{count(done.held, 'run')} of {done.runs:,} paused"
-    say(Text(f"{held}; the last record is of {when(done.taken)}. What they did since is not known here.", style=DIM))
+    say(
+        Text(
+            f"{held}; the last record is of {when(done.taken)}. What they did since is not known here.",
+            style=DIM,
+        )
+    )
     if done.held:
         say(
-            Text(f"Look at each, then let it go on or cancel it: {command(db, 'runs', options=('--status', 'paused'))}")
+            Text(
+                f"Look at each, then let it go on or cancel it: "
+                f"{command(db, 'runs', options=('--status', 'paused'))}"
+            )
         )
     if done.kept:
         say(Text(f"The way back: mv {quoted(done.kept)} {quoted(done.path)}", style=DIM))
@@ -217,18 +272,24 @@ def restore(
 def restored(db: Db = None, by: By = None, as_json: Json = False) -> None:
     """Say that a database in PostgreSQL was restored by other tools, before any worker starts.
 
-    Every run that has not ended is paused, and what it may have done since the backup is in doubt: look, then resume it.
+    Every run that has not ended is paused, and what it may have done since the backup is in doubt:
+    look, then resume it.
     """
     address = address_of(db)
     if not is_postgres(address):
-        raise Invalid(f"{address!r} is not in PostgreSQL", advice="restore a file with: adjourn db restore BACKUP")
+        raise Invalid(
+            f"{address!r} is not in PostgreSQL",
+            advice="restore a file with: adjourn db restore BACKUP",
+        )
     database_of(db)
     name = person(db, by, right="admin", what="restoring a backup").name
     done = asyncio.run(_held(address, name))
     if as_json:
         print_json(asdict(done))
         return
-    out().print(f"{count(done.held, 'run')} of {done.runs:,} paused; the last record is of {when(done.taken)}.")
+    out().print(
+        f"{count(done.held, 'run')} of {done.runs:,} paused; the last record is of {when(done.taken)}."
+    )
     if done.held:
         look = command(db, "runs", options=("--status", "paused"))
         say(Text(f"Look at each, then let it go on or cancel it: {look}", style=DIM))
@@ -249,21 +310,32 @@ async def _held(address: str, by: str) -> "Held":
 @says("Not pruned")
 def prune(
     older: Annotated[
-        str, typer.Option("--older", metavar="SPAN", help="Only runs whose last record is older: 12h, 30d, 4w.")
+        str,
+        typer.Option(
+            "--older", metavar="SPAN", help="Only runs whose last record is older: 12h, 30d, 4w."
+        ),
     ],
     status: Annotated[
         list[str] | None,
         typer.Option(
-            "--status", metavar="STATUS", help="completed or cancelled; may be repeated.", show_default="completed"
+            "--status",
+            metavar="STATUS",
+            help="completed or cancelled; may be repeated.",
+            show_default="completed",
         ),
     ] = None,
     archive: Annotated[
         str | None,
         typer.Option(
-            "--archive", metavar="DIR", help="Write each run there first, as a checkpoint.", show_default=False
+            "--archive",
+            metavar="DIR",
+            help="Write each run there first, as a checkpoint.",
+            show_default=False,
         ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print their number and size.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only print their number and size.")
+    ] = False,
     reason: Reason = "",
     db: Db = None,
     as_json: Json = False,
@@ -271,7 +343,10 @@ def prune(
 ) -> None:
     """Remove runs that ended long ago. Their audit stays, and their ids stay in use."""
     database_of(db)
-    name = by or "" if dry_run else person(db, by, right="admin", what="pruning").name
+    if dry_run:
+        name = by or ""
+    else:
+        name = person(db, by, right="admin", what="pruning").name
     done = with_runtime(
         db,
         lambda rt: rt.prune(
@@ -286,23 +361,34 @@ def prune(
     if as_json:
         print_json({**msgspec.to_builtins(done), "dry_run": dry_run})
         return
-    what = "would be pruned" if dry_run else "pruned"
+    if dry_run:
+        what = "would be pruned"
+    else:
+        what = "pruned"
     out().print(f"{count(done.runs, 'run')} {what}, {done.bytes:,} bytes of records.")
     if done.archive and not dry_run and done.runs:
         say(Text(f"Their checkpoints are in {visible(done.archive)}", style=DIM))
     if done.held:
-        say(Text(f"{count(done.held, 'run')} on hold stayed: {command(db, 'hold')}", style="yellow"))
+        say(
+            Text(f"{count(done.held, 'run')} on hold stayed: {command(db, 'hold')}", style="yellow")
+        )
     if done.kept:
         why = "a later turn of the conversation stays, or it changed meanwhile"
         say(Text(f"{count(done.kept, 'run')} stayed: {why}.", style="yellow"))
     if done.runs and not dry_run:
-        say(Text(f"The file uses the room again; to give it back to the disk: {command(db, 'db', 'scrub')}", style=DIM))
+        say(
+            Text(
+                f"The file uses the room again; to give it back to the disk: {command(db, 'db', 'scrub')}",
+                style=DIM,
+            )
+        )
 
 
 @app.command()
 @says("Not scrubbed")
 def scrub(db: Db = None, as_json: Json = False) -> None:
-    """Remove what was erased or pruned from the bytes of the file and its log. Exits with 1 if a reader prevents it."""
+    """Remove what was erased or pruned from the bytes of the file and its log. Exits with 1 if a
+    reader prevents it."""
     database_of(db)
     done = with_runtime(db, lambda rt: rt.scrub())
     if as_json:
@@ -321,7 +407,8 @@ def scrub(db: Db = None, as_json: Json = False) -> None:
 @app.command()
 @says("Not checked")
 def check(db: Db = None, as_json: Json = False) -> None:
-    """Check a database: its structure, every journal and the audit. Exits with 1 if it is damaged."""
+    """Check a database: its structure, every journal and the audit. Exits with 1 if it is
+    damaged."""
     found = asyncio.run(is_whole(database_of(db), db, deep=True))
     if as_json:
         print_json([f.as_json() for f in found])

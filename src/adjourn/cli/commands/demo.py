@@ -20,7 +20,7 @@ from adjourn.cli.options import Json, who
 from adjourn.cli.terminal.console import err, is_attended, out, print_json, say
 from adjourn.cli.terminal.format import DIM
 from adjourn.cli.terminal.interrupt import look, render
-from adjourn.cli.terminal.prompt import Later, decide
+from adjourn.cli.terminal.prompt import DecideLater, decide
 from adjourn.demo.checks import CheckFailed, Decider, DemoChecks
 from adjourn.demo.controls import HttpControls, PendingItem, RuntimeControls, TourChoice
 from adjourn.demo.programs import PACE
@@ -37,22 +37,35 @@ QUICKLY = "0.1"
 @says("No demo")
 def demo(
     folder: Annotated[
-        Path | None, typer.Option("--dir", help="Put the files here and keep them.", show_default=False)
+        Path | None,
+        typer.Option("--dir", help="Put the files here and keep them.", show_default=False),
     ] = None,
-    leave: Annotated[bool, typer.Option("--exit", help="Take the whole tour without asking, and exit.")] = False,
-    terminal: Annotated[bool, typer.Option("--terminal", help="Take the tour here, without a server.")] = False,
-    port: Annotated[int, typer.Option(help="Port of the console; another if it is in use.", min=0, max=65535)] = PORT,
-    opens: Annotated[bool, typer.Option("--open/--no-open", help="Open the console in a browser.")] = True,
+    leave: Annotated[
+        bool, typer.Option("--exit", help="Take the whole tour without asking, and exit.")
+    ] = False,
+    terminal: Annotated[
+        bool, typer.Option("--terminal", help="Take the tour here, without a server.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option(help="Port of the console; another if it is in use.", min=0, max=65535)
+    ] = PORT,
+    opens: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open the console in a browser.")
+    ] = True,
     as_json: Json = False,
 ) -> None:
-    """Try the console on four runs. Real processes, a real store, a scripted model; no API key, no network.
+    """Try the console on four runs. Real processes, a real store, a scripted model; no API key, no
+    network.
 
-    Without a terminal, or with --exit, it takes the whole tour by itself, checks every claim, and exits 0 only if all
-    checks pass.
+    Without a terminal, or with --exit, it takes the whole tour by itself, checks every claim, and
+    exits 0 only if all checks pass.
     """
     attended = is_attended() and not leave and not as_json
     if folder is not None and (folder / "demo.db").exists():
-        say(f"✗ No demo: {visible(str(folder))} already has a demo.db.", "  Name another directory with --dir.")
+        say(
+            f"✗ No demo: {visible(str(folder))} already has a demo.db.",
+            "  Name another directory with --dir.",
+        )
         raise typer.Exit(2)
     if not terminal:
         need_server()
@@ -64,10 +77,11 @@ def demo(
             asyncio.run(_check(place, as_json, serves=not terminal, asks=attended))
     except CheckFailed as failed:
         say(
-            Text(f"✗ {visible(str(failed))}", style="red"), Text(f"  The files are in {visible(str(place))}", style=DIM)
+            Text(f"✗ {visible(str(failed))}", style="red"),
+            Text(f"  The files are in {visible(str(place))}", style=DIM),
         )
         raise typer.Exit(1) from None
-    except Later:
+    except DecideLater:
         say("The tour ended without a decision.")
         raise typer.Exit(3) from None
     if folder is None:
@@ -85,8 +99,14 @@ async def _show(folder: Path, port: int, opens: bool) -> None:
         await on.start_forger()
         out().print(Text.assemble("Adjourn is at  ", (on.server.link, "bold")))
         say(
-            Text("A server, a worker and a few runs, on a SQLite file. Nothing leaves this machine.", style=DIM),
-            Text(f"Files: {visible(str(folder))}   Worker: process {on.pids[-1]}   Ctrl-C ends it.", style=DIM),
+            Text(
+                "A server, a worker and a few runs, on a SQLite file. Nothing leaves this machine.",
+                style=DIM,
+            ),
+            Text(
+                f"Files: {visible(str(folder))}   Worker: process {on.pids[-1]}   Ctrl-C ends it.",
+                style=DIM,
+            ),
         )
         with opened(on.server.link, folder) if opens else nullcontext():
             await stop.wait()
@@ -103,12 +123,21 @@ async def _check(folder: Path, as_json: bool, *, serves: bool, asks: bool) -> No
             controls = HttpControls(on.server)
         else:
             controls = RuntimeControls(on.runtime, who(None))
-        decider = _decider(on) if asks else None
+        if asks:
+            decider = _decider(on)
+        else:
+            decider = None
         checks = DemoChecks(on, controls, lambda line: talk.print(Text(visible(line))), decider)
         await checks.run()
         seconds = round(time.monotonic() - began, 3)
         if as_json:
-            print_json({"checks": checks.count, "seconds": seconds, "ledger": [asdict(entry) for entry in on.ledger]})
+            print_json(
+                {
+                    "checks": checks.count,
+                    "seconds": seconds,
+                    "ledger": [asdict(entry) for entry in on.ledger],
+                }
+            )
         else:
             talk.print(f"{checks.count} checks passed in {seconds:.1f} s.")
 

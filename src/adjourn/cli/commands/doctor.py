@@ -9,15 +9,22 @@ from typing import Annotated
 import typer
 
 from adjourn.cli import event_loop
-from adjourn.cli.database import address_of
 from adjourn.cli.doctor import checks as health
 from adjourn.cli.doctor.finding import Finding, exit_of, fine, look, print_findings, wrong
 from adjourn.cli.error_report import says
+from adjourn.cli.opened_database import address_of
 from adjourn.cli.options import Db, Json
 from adjourn.cli.terminal.console import out, print_json
 from adjourn.errors import StoreError
 from adjourn.runtime.runtime import Runtime
-from adjourn.stores.address import VARIABLE, NoDatabase, database_at, file_of, is_postgres, without_password
+from adjourn.stores.address import (
+    VARIABLE,
+    NoDatabase,
+    database_at,
+    file_of,
+    is_postgres,
+    without_password,
+)
 from adjourn.stores.database import Database
 from adjourn.stores.sqlite.file import DatabaseFile
 
@@ -30,7 +37,8 @@ def doctor(
     db: Db = None,
     as_json: Json = False,
     deep: Annotated[
-        bool, typer.Option("--deep", help="Also check every page of the file; slow for a large one.")
+        bool,
+        typer.Option("--deep", help="Also check every page of the file; slow for a large one."),
     ] = False,
 ) -> None:
     """Check the installation and the store, and print advice. Nothing is changed.
@@ -68,7 +76,11 @@ async def _all(db: str | None, deep: bool) -> AsyncIterator[Finding]:
     except NoDatabase:
         start = ("Start one", "adjourn worker app.py:agent")
         text = f"there is no database at {file_of(address) or without_password(address)!r}"
-        yield wrong("store", text, "Name another", f"--db or {VARIABLE}") if db else look("store", text, *start)
+        yield (
+            wrong("store", text, "Name another", f"--db or {VARIABLE}")
+            if db
+            else look("store", text, *start)
+        )
     except StoreError as e:
         yield health.unreadable(e)
 
@@ -101,10 +113,16 @@ def _versions() -> Finding:
 
     import apsw
 
-    modules = {"server": "starlette", "models": "pydantic_ai", "signing": "cryptography", "fast": "uvloop"}
+    modules = {
+        "server": "starlette",
+        "models": "pydantic_ai",
+        "signing": "cryptography",
+        "fast": "uvloop",
+    }
     extras = [name for name, module in modules.items() if find_spec(module)]
     said = (
-        f"adjourn {version('adjourn')}, Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()}, "
+        f"adjourn {version('adjourn')}, Python {platform.python_version()}, SQLite "
+        f"{apsw.sqlite_lib_version()}, "
         f"event loop of worker and serve: {event_loop.name()}"
     )
     return fine("versions", said + (f", with {', '.join(extras)}" if extras else ""), extras=extras)

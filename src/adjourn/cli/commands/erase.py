@@ -1,4 +1,5 @@
-"""`adjourn erase`: everything that was in a run is gone, who wanted that and why stays. `adjourn hold`: nothing of it may go."""
+"""`adjourn erase`: everything that was in a run is gone, who wanted that and why stays.
+`adjourn hold`: nothing of it may go."""
 
 from typing import Annotated
 
@@ -6,16 +7,16 @@ import msgspec
 import typer
 from rich.text import Text
 
-from adjourn.cli.database import with_runtime
 from adjourn.cli.error_report import says
 from adjourn.cli.interrupt_lookup import find_run
+from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, Json, RunId
 from adjourn.cli.person import person
 from adjourn.cli.terminal.console import is_attended, out, print_json
 from adjourn.cli.terminal.console import say as tell
 from adjourn.cli.terminal.format import DIM, count
 from adjourn.cli.terminal.hints import command
-from adjourn.cli.terminal.prompt import Later, confirm
+from adjourn.cli.terminal.prompt import DecideLater, confirm
 from adjourn.errors import Invalid
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.erasure import Hold
@@ -28,32 +29,52 @@ app = typer.Typer()
 @says("Not erased")
 def erase(
     run: RunId,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with your name.")],
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with your name.")
+    ],
     db: Db = None,
     as_json: Json = False,
     by: By = None,
     whole: Annotated[
-        bool, typer.Option("--whole", help="Also every other run of its conversation: all of them, or none.")
+        bool,
+        typer.Option(
+            "--whole", help="Also every other run of its conversation: all of them, or none."
+        ),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask; the id must be complete.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask; the id must be complete.")
+    ] = False,
     scrub: Annotated[
         bool,
         typer.Option(
-            help="Also remove it from the bytes of the file now, which rewrites the file; or later with `adjourn db scrub`."
+            help=(
+                "Also remove it from the bytes of the file now, which rewrites the file; "
+                "or later with `adjourn db scrub`."
+            )
         ),
     ] = True,
 ) -> None:
-    """Erase the content of a run that has ended. It cannot be undone; the audit keeps who did it and why."""
+    """Erase the content of a run that has ended. It cannot be undone; the audit keeps who did it
+    and why."""
     name = person(db, by, right="admin", what="erasing a run").name
     id = _meant(db, run, reason, yes, whole)
-    done = with_runtime(db, lambda rt: rt.erase(id, by=name, reason=reason, whole=whole, scrub=scrub))
+    done = with_runtime(
+        db, lambda rt: rt.erase(id, by=name, reason=reason, whole=whole, scrub=scrub)
+    )
     if as_json:
         print_json(msgspec.to_builtins(done))
     else:
         for turn in (done.run, *done.turns):
-            out().print(Text.assemble("erased  ", visible(turn), f"  by {visible(done.by)}: {visible(done.reason)}"))
+            out().print(
+                Text.assemble(
+                    "erased  ", visible(turn), f"  by {visible(done.by)}: {visible(done.reason)}"
+                )
+            )
     if not done.scrubbed:
-        why = "Somebody who reads holds a part of it in the files" if scrub else "It is still in the bytes of the file"
+        if scrub:
+            why = "Somebody who reads holds a part of it in the files"
+        else:
+            why = "It is still in the bytes of the file"
         tell(Text(f"{why}; once more: {command(db, 'db', 'scrub')}", style="yellow"))
     if done.others:
         said = f"{count(len(done.others), 'later run')} of its session may have been given its conversation: "
@@ -81,9 +102,12 @@ def _meant(db: str | None, run: str, reason: str, yes: bool, whole: bool) -> str
         )
     tell(f"  {visible(id)}  {visible(title)}")
     try:
-        what = "it, and in every run of its conversation" if whole else "it"
+        if whole:
+            what = "it, and in every run of its conversation"
+        else:
+            what = "it"
         agreed = confirm(f"Erase everything that is in {what}? It cannot be undone.")
-    except (Later, KeyboardInterrupt):
+    except (DecideLater, KeyboardInterrupt):
         agreed = False
     if not agreed:
         raise Invalid(f"{id!r} was left as it is", consequence="nothing was erased")
@@ -94,34 +118,53 @@ def _meant(db: str | None, run: str, reason: str, yes: bool, whole: bool) -> str
 @says("Not held")
 def hold(
     run: Annotated[
-        str, typer.Argument(metavar="[RUN]", help="The run; without it, the holds are listed.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="[RUN]", help="The run; without it, the holds are listed.", show_default=False
+        ),
     ] = "",
     label: Annotated[
         str,
         typer.Option(
-            "--label", metavar="KEY=VALUE", help="All runs with this label, also later ones.", show_default=False
+            "--label",
+            metavar="KEY=VALUE",
+            help="All runs with this label, also later ones.",
+            show_default=False,
         ),
     ] = "",
     reason: Annotated[
-        str, typer.Option("--reason", metavar="TEXT", help="Why; it is shown with every refusal.", show_default=False)
+        str,
+        typer.Option(
+            "--reason",
+            metavar="TEXT",
+            help="Why; it is shown with every refusal.",
+            show_default=False,
+        ),
     ] = "",
     lift: Annotated[bool, typer.Option("--lift", help="End the hold.")] = False,
     db: Db = None,
     as_json: Json = False,
     by: By = None,
 ) -> None:
-    """Put a run or a label under a legal hold. It is neither erased nor pruned until the hold is lifted."""
+    """Put a run or a label under a legal hold. It is neither erased nor pruned until the hold is
+    lifted."""
     if run and label:
         raise Invalid("name a run, or a label with --label, not both")
     if not (run or label):
         _print_holds(with_runtime(db, lambda rt: rt.holds()), as_json)
         return
     if not (reason or lift):
-        raise Invalid("a hold needs a reason", advice="give one with --reason: it is shown when erasing is refused")
+        raise Invalid(
+            "a hold needs a reason",
+            advice="give one with --reason: it is shown when erasing is refused",
+        )
     name = person(db, by, right="admin", what="a legal hold").name
 
     async def work(rt: Runtime) -> list[Hold]:
-        scope = f"label:{label}" if label else f"run:{(await find_run(rt, run)).id}"
+        if label:
+            scope = f"label:{label}"
+        else:
+            scope = f"run:{(await find_run(rt, run)).id}"
         return await rt.hold(scope, by=name, reason=reason, lift=lift)
 
     _print_holds(with_runtime(db, work), as_json)
@@ -134,7 +177,9 @@ def _print_holds(holds: list[Hold], as_json: bool) -> None:
     for held in holds:
         out().print(
             Text.assemble(
-                ("■ on hold  ", "yellow"), visible(held.scope), f"  by {visible(held.by)}: {visible(held.reason)}"
+                ("■ on hold  ", "yellow"),
+                visible(held.scope),
+                f"  by {visible(held.by)}: {visible(held.reason)}",
             )
         )
     if not holds:

@@ -7,9 +7,9 @@ import msgspec
 import typer
 from rich.text import Text
 
-from adjourn.cli.database import with_runtime
 from adjourn.cli.error_report import says
 from adjourn.cli.interrupt_lookup import find_run
+from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, Json, RunId, SigningKeyFile
 from adjourn.cli.person import person
 from adjourn.cli.terminal.console import out, print_json, say
@@ -33,11 +33,19 @@ app = typer.Typer()
 def fork(
     run: RunId,
     at: Annotated[
-        int | None, typer.Option("--at", metavar="RECORD", help="The boundary to start from; without it, the latest.")
+        int | None,
+        typer.Option(
+            "--at", metavar="RECORD", help="The boundary to start from; without it, the latest."
+        ),
     ] = None,
     instruction: Annotated[
         str,
-        typer.Option("--instruction", metavar="TEXT", help="A message that the agent reads first.", show_default=False),
+        typer.Option(
+            "--instruction",
+            metavar="TEXT",
+            help="A message that the agent reads first.",
+            show_default=False,
+        ),
     ] = "",
     answers: Annotated[
         str,
@@ -51,20 +59,27 @@ def fork(
     by: By = None,
     signing_key: SigningKeyFile = "",
 ) -> None:
-    """Start a new run from a boundary of another. Results recorded before it are reused, not repeated.
+    """Start a new run from a boundary of another. Results recorded before it are reused, not
+    repeated.
 
-    Approvals are not inherited. With --answers reopen it starts before the first answer of a person; with
-    keep, which needs the right to decide, the answers are recorded as yours.
+    Approvals are not inherited. With --answers reopen it starts before the first answer of a
+    person; with keep, which needs the right to decide, the answers are recorded as yours.
     """
     if answers not in ("reopen", "keep"):
         raise Invalid(f"--answers is 'reopen' or 'keep', not {answers!r}")
     keeps = answers == "keep"
-    right: Right = "decide" if keeps else "control"
+    if keeps:
+        right: Right = "decide"
+    else:
+        right = "control"
     name = person(db, by, right=right, what="keeping people's answers" if keeps else "a fork").name
 
     async def work(rt: Runtime) -> Fork:
         old = await rt.get((await find_run(rt, run)).id)
-        wanted = at if at is not None else boundaries(await _records(rt, old.id))[-1]
+        if at is not None:
+            wanted = at
+        else:
+            wanted = boundaries(await _records(rt, old.id))[-1]
         made = await old.fork(at, instruction=instruction, answers=answers, by=name)
         return fork_of(await _records(rt, made.id), wanted)
 
@@ -78,11 +93,17 @@ def fork(
         say(Text("That is before the first answer of a person, which is asked again.", style=DIM))
     for call in made.inherited:
         done = f"{visible(call.tool)} {arguments(call.arguments)}".rstrip()
-        say(Text(f"  inherited  {done}: done by {visible(made.forked_from)}, never undone by this run", style=DIM))
+        say(
+            Text(
+                f"  inherited  {done}: done by {visible(made.forked_from)}, never undone by this run",
+                style=DIM,
+            )
+        )
 
 
 class Fork(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that was forked: of which, after which record, whether answers are asked again, and what it inherited."""
+    """A run that was forked: of which, after which record, whether answers are asked again, and
+    what it inherited."""
 
     run_id: str
     forked_from: str

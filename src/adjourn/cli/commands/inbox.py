@@ -8,18 +8,28 @@ from rich.text import Text
 
 from adjourn.cli import last_list as listing
 from adjourn.cli.commands.runs import list_inbox
-from adjourn.cli.database import address_of, with_runtime
-from adjourn.cli.decision_result import NOT, Settled, settle
+from adjourn.cli.decision_result import NOT, DecisionResult, settle
 from adjourn.cli.error_report import NotShown, report, says
 from adjourn.cli.failure_group import look_alike, report_retried
-from adjourn.cli.interrupt_lookup import Found, find, full_digest
-from adjourn.cli.options import By, Db, Group, InterruptId, Json, Note, RequestId, SigningKeyFile, Wait
+from adjourn.cli.interrupt_lookup import FoundInterrupt, find, full_digest
+from adjourn.cli.opened_database import address_of, with_runtime
+from adjourn.cli.options import (
+    By,
+    Db,
+    Group,
+    InterruptId,
+    Json,
+    Note,
+    RequestId,
+    SigningKeyFile,
+    Wait,
+)
 from adjourn.cli.person import Person, person
 from adjourn.cli.terminal.console import is_attended, out, print_json, say
 from adjourn.cli.terminal.format import DIM, EXIT
 from adjourn.cli.terminal.hints import how_to_decide
 from adjourn.cli.terminal.interrupt import Item, list_line, look, render
-from adjourn.cli.terminal.prompt import Choice, Later, decide, parse
+from adjourn.cli.terminal.prompt import Choice, DecideLater, decide, parse
 from adjourn.core.codec import loads
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import Conflict, Invalid
@@ -33,22 +43,31 @@ PATIENCE = 2.0
 @app.command()
 @says("Not shown")
 def inbox(
-    item: Annotated[str | None, typer.Argument(metavar="[ITEM]", help="Show this one in full, and decide.")] = None,
+    item: Annotated[
+        str | None, typer.Argument(metavar="[ITEM]", help="Show this one in full, and decide.")
+    ] = None,
     db: Db = None,
     as_json: Json = False,
     by: By = None,
-    agent: Annotated[str, typer.Option(help="Only interrupts of this agent or flow.", show_default=False)] = "",
-    kind: Annotated[
-        str, typer.Option(help="Only interrupts of this kind: approval, question, …", show_default=False)
+    agent: Annotated[
+        str, typer.Option(help="Only interrupts of this agent or flow.", show_default=False)
     ] = "",
-    run: Annotated[str, typer.Option(metavar="RUN", help="Only interrupts of this run.", show_default=False)] = "",
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="Only interrupts of this kind: approval, question, …", show_default=False
+        ),
+    ] = "",
+    run: Annotated[
+        str, typer.Option(metavar="RUN", help="Only interrupts of this run.", show_default=False)
+    ] = "",
     limit: Annotated[int, typer.Option(help="Maximum number.", min=1, max=1000)] = 50,
     signing_key: SigningKeyFile = "",
 ) -> None:
     """List what waits for a person; with ITEM, show it and decide.
 
-    ITEM is a number of the list, an interrupt's id, RUN/CALL, or a run with one open interrupt. Without a terminal it
-    is only printed, and the exit code is 3 while it waits.
+    ITEM is a number of the list, an interrupt's id, RUN/CALL, or a run with one open interrupt.
+    Without a terminal it is only printed, and the exit code is 3 while it waits.
     """
     if item is None:
         list_inbox(db, agent, kind, run, limit, as_json)
@@ -72,14 +91,16 @@ def inbox(
         for word, typed in how_to_decide(db, seen.interrupt):
             say(f"{word:<7}  {typed}")
         raise typer.Exit(3)
-    raise typer.Exit(_at_the_prompt(db, seen.interrupt, person(db, by, right="decide"), signing_key))
+    raise typer.Exit(
+        _at_the_prompt(db, seen.interrupt, person(db, by, right="decide"), signing_key)
+    )
 
 
 def _at_the_prompt(db: str | None, interrupt: Interrupt, by: Person, signing_key: str) -> int:
     """Ask and decide; what was shown is what is decided about. A refusal says who won."""
     try:
         choice = decide(interrupt)
-    except (Later, KeyboardInterrupt):
+    except (DecideLater, KeyboardInterrupt):
         say("", Text("Left as it is.", style=DIM))
         return 3
     try:
@@ -95,11 +116,18 @@ def _at_the_prompt(db: str | None, interrupt: Interrupt, by: Person, signing_key
 
 
 def _command(
-    db: str | None, item: str, by: Person, make: Callable[[Interrupt], Choice], digest: str, request_id: str,
-    wait: float | None, as_json: bool, signing_key: str = "",
-) -> None:  # fmt: skip
-    async def work(rt: Runtime) -> Settled:
-        found: Found = await find(rt, address_of(db), item)
+    db: str | None,
+    item: str,
+    by: Person,
+    make: Callable[[Interrupt], Choice],
+    digest: str,
+    request_id: str,
+    wait: float | None,
+    as_json: bool,
+    signing_key: str = "",
+) -> None:
+    async def work(rt: Runtime) -> DecisionResult:
+        found: FoundInterrupt = await find(rt, address_of(db), item)
         interrupt = found.interrupt
         choice = make(interrupt)
         seen = full_digest(interrupt, digest) or shown_digest(found, choice)
@@ -114,15 +142,22 @@ def _command(
         raise typer.Exit(EXIT.get(done.status, 3))
 
 
-def shown_digest(found: Found, choice: Choice) -> str:
+def shown_digest(found: FoundInterrupt, choice: Choice) -> str:
     """The digest of what the person was shown; raises `NotShown` if they say yes to more than that.
 
-    A line of a list that was not cut shows all of it; so does a line that would not be, of an item that was not listed.
-    Saying no needs no look.
+    A line of a list that was not cut shows all of it; so does a line that would not be, of an item
+    that was not listed. Saying no needs no look.
     """
     interrupt, seen = found.interrupt, found.seen
-    whole = list_line(interrupt).whole if seen is None else seen.whole
-    if not whole and choice.verb != "deny" and interrupt.kind in ("approval", "question", "in_doubt"):
+    if seen is None:
+        whole = list_line(interrupt).whole
+    else:
+        whole = seen.whole
+    if (
+        not whole
+        and choice.verb != "deny"
+        and interrupt.kind in ("approval", "question", "in_doubt")
+    ):
         raise NotShown(interrupt.ref)
     return seen.digest if seen else ""
 
@@ -148,7 +183,11 @@ def approve(
     digest: Digest = "",
     edit: Annotated[
         str,
-        typer.Option(metavar="JSON", help="Run it with these arguments instead; give all of them.", show_default=False),
+        typer.Option(
+            metavar="JSON",
+            help="Run it with these arguments instead; give all of them.",
+            show_default=False,
+        ),
     ] = "",
     scope: Annotated[
         str, typer.Option(help="once, or run: also again in this run for exactly these arguments.")
@@ -161,8 +200,14 @@ def approve(
     """Let an action run, exactly as shown or as edited."""
     if scope not in ("once", "run"):
         raise Invalid(f"--scope must be 'once' or 'run', got {scope!r}")
-    width: Literal["once", "run"] = "run" if scope == "run" else "once"
-    edited = _object(edit) if edit else None
+    if scope == "run":
+        width: Literal["once", "run"] = "run"
+    else:
+        width = "once"
+    if edit:
+        edited = _object(edit)
+    else:
+        edited = None
 
     def make(interrupt: Interrupt) -> Choice:
         return Choice("approve", note=note, edit=edited, scope=width)
@@ -194,7 +239,15 @@ def deny(
     """Refuse an action; the agent reads the refusal and continues."""
     decider = person(db, by, right="decide")
     _command(
-        db, item, decider, lambda interrupt: Choice("deny", note=note), digest, request_id, wait, as_json, signing_key
+        db,
+        item,
+        decider,
+        lambda interrupt: Choice("deny", note=note),
+        digest,
+        request_id,
+        wait,
+        as_json,
+        signing_key,
     )
 
 
@@ -207,19 +260,24 @@ def answer(
     as_json: Json = False,
     by: By = None,
     note: Note = "",
-    text: Annotated[bool, typer.Option("--text", help="VALUE is a string, even if it looks like JSON.")] = False,
+    text: Annotated[
+        bool, typer.Option("--text", help="VALUE is a string, even if it looks like JSON.")
+    ] = False,
     digest: Digest = "",
     group: Group = None,
     request_id: RequestId = "",
     wait: Wait = None,
     signing_key: SigningKeyFile = "",
 ) -> None:
-    """Answer a question, or make a choice. A call in doubt, an error, a limit and an undo list their choices."""
+    """Answer a question, or make a choice. A call in doubt, an error, a limit and an undo list
+    their choices."""
 
     def make(interrupt: Interrupt) -> Choice:
         return Choice(
             "answer",
-            value if text else parse(value, interrupt.answer_schema if interrupt.kind == "question" else None),
+            value
+            if text
+            else parse(value, interrupt.answer_schema if interrupt.kind == "question" else None),
             note=note,
         )
 
@@ -237,7 +295,9 @@ def retry(
     note: Note = "",
     everything: Annotated[
         bool,
-        typer.Option("--all", help="Also retry all open errors like it: same agent, step and kind of error."),
+        typer.Option(
+            "--all", help="Also retry all open errors like it: same agent, step and kind of error."
+        ),
     ] = False,
     digest: Digest = "",
     request_id: RequestId = "",
@@ -246,7 +306,8 @@ def retry(
 ) -> None:
     """Retry a failed step; with --all, every one like it.
 
-    At a terminal --all says how many there are, and asks. Each is a decision of its own; a refused one does not stop the others.
+    At a terminal --all says how many there are, and asks. Each is a decision of its own; a refused
+    one does not stop the others.
     """
     decider = person(db, by, right="decide")
     if not everything:
@@ -267,5 +328,7 @@ def retry(
     alike = with_runtime(db, lambda rt: look_alike(rt, db, item, digest))
     if is_attended() and alike.count and not alike.is_meant():
         raise Invalid("they were left as they are", consequence="nothing was retried")
-    done = with_runtime(db, lambda rt: alike.retry(rt, decider, note, request_id), signing_key=signing_key or None)
+    done = with_runtime(
+        db, lambda rt: alike.retry(rt, decider, note, request_id), signing_key=signing_key or None
+    )
     raise typer.Exit(report_retried(done, decider.name, alike.like, as_json))

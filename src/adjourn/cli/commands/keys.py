@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from adjourn.cli.database import with_runtime
 from adjourn.cli.error_report import says
+from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, Json, who
 from adjourn.cli.terminal.console import out, print_json, say
 from adjourn.cli.terminal.format import DIM
@@ -23,22 +23,35 @@ app = typer.Typer(name="keys", help="Manage the keys that sign decisions.", no_a
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="File for the private key.")]
 Name = Annotated[
-    str, typer.Option(metavar="NAME", help="Whose it is.", show_default="this machine's, or your user name here")
+    str,
+    typer.Option(
+        metavar="NAME", help="Whose it is.", show_default="this machine's, or your user name here"
+    ),
 ]
-Person = Annotated[bool, typer.Option("--person", help="One person's own key: it signs only their decisions.")]
+Person = Annotated[
+    bool, typer.Option("--person", help="One person's own key: it signs only their decisions.")
+]
 Group = Annotated[
     list[str] | None,
-    typer.Option("--group", metavar="NAME", help="A group of that person; may be repeated.", show_default=False),
+    typer.Option(
+        "--group",
+        metavar="NAME",
+        help="A group of that person; may be repeated.",
+        show_default=False,
+    ),
 ]
 
 
 @app.command()
 @says("No key made")
-def new(file: File, name: Name = "", person: Person = False, group: Group = None, as_json: Json = False) -> None:
+def new(
+    file: File, name: Name = "", person: Person = False, group: Group = None, as_json: Json = False
+) -> None:
     """Create a key that signs decisions, and print its line for the workers' deciders file.
 
-    FILE belongs where people decide: `adjourn serve --signing-key FILE` signs what its users decide, `adjourn approve
-    --signing-key FILE` what a person decides here. Keep it where no tool can read it. The line is public.
+    FILE belongs where people decide: `adjourn serve --signing-key FILE` signs what its users
+    decide, `adjourn approve --signing-key FILE` what a person decides here. Keep it where no tool
+    can read it. The line is public.
     """
     check_outside("make keys")
     key = SigningKey.new()
@@ -48,13 +61,19 @@ def new(file: File, name: Name = "", person: Person = False, group: Group = None
     if not as_json:
         say(
             Text(
-                f"The private key is in {visible(str(file))}; only you can read it. Whoever has it can decide.",
+                (
+                    f"The private key is in {visible(str(file))}; only you can read it. Whoever "
+                    f"has it can decide."
+                ),
                 style=DIM,
             )
         )
         say(
             Text(
-                "Workers believe it once this line is in their file: adjourn worker app.py:agent --deciders FILE",
+                (
+                    "Workers believe it once this line is in their file: adjourn worker "
+                    "app.py:agent --deciders FILE"
+                ),
                 style=DIM,
             )
         )
@@ -62,13 +81,19 @@ def new(file: File, name: Name = "", person: Person = False, group: Group = None
 
 @app.command()
 @says("Not shown")
-def show(file: File, name: Name = "", person: Person = False, group: Group = None, as_json: Json = False) -> None:
+def show(
+    file: File, name: Name = "", person: Person = False, group: Group = None, as_json: Json = False
+) -> None:
     """Print the line for the deciders file again; with options, another one for the same key."""
     key = SigningKey.load(file)
-    line = _line(key, name, person, group) if name or person or group else key.saved_line(file)
+    if name or person or group:
+        line = _line(key, name, person, group)
+    else:
+        line = key.saved_line(file)
     if not line:
         raise Invalid(
-            "the file does not say whose key it is: say it with --name NAME, and --person if it is one person's own"
+            "the file does not say whose key it is: say it with --name NAME, and --person "
+            "if it is one person's own"
         )
     _print(key, file, line, as_json)
 
@@ -76,14 +101,18 @@ def show(file: File, name: Name = "", person: Person = False, group: Group = Non
 @app.command()
 @says("Not changed")
 def require(
-    off: Annotated[bool, typer.Option("--off", help="Accept decisions without a signature again.")] = False,
+    off: Annotated[
+        bool, typer.Option("--off", help="Accept decisions without a signature again.")
+    ] = False,
     db: Db = None,
     by: By = None,
     as_json: Json = False,
 ) -> None:
-    """Accept only signed decisions in a database; a worker with deciders does the same when it starts.
+    """Accept only signed decisions in a database; a worker with deciders does the same when it
+    starts.
 
-    With --off it accepts unsigned ones again, for a database whose workers have no deciders any more.
+    With --off it accepts unsigned ones again, for a database whose workers have no deciders any
+    more.
     """
     check_outside("change who may decide")
 
@@ -99,8 +128,14 @@ def require(
 
 def _line(key: SigningKey, name: str, person: bool, group: list[str] | None) -> str:
     if group and not person:
-        raise Invalid("--group goes with --person: an authority signs for its users, with the groups that they have")
-    return key.line(name or (getpass.getuser() if person else socket.gethostname()), person=person, groups=group or ())
+        raise Invalid(
+            "--group goes with --person: an authority signs for its users, with the groups that they have"
+        )
+    return key.line(
+        name or (getpass.getuser() if person else socket.gethostname()),
+        person=person,
+        groups=group or (),
+    )
 
 
 def _print(key: SigningKey, file: Path, line: str, as_json: bool) -> None:

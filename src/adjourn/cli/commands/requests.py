@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from adjourn.cli.database import with_runtime
 from adjourn.cli.error_report import says
 from adjourn.cli.interrupt_lookup import find_run
+from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import Db, Json, RunId
 from adjourn.cli.terminal.console import fit, out, print_json, say, widths
 from adjourn.cli.terminal.format import DIM, arguments, count, exact
@@ -34,11 +34,16 @@ def requests(
     at: Annotated[
         int | None,
         typer.Option(
-            "--at", metavar="RECORD", min=1, help="Only the request of this record, in full.", show_default=False
+            "--at",
+            metavar="RECORD",
+            min=1,
+            help="Only the request of this record, in full.",
+            show_default=False,
         ),
     ] = None,
     exactly: Annotated[
-        bool, typer.Option("--lines", help="With --at: print exactly the bytes that the digest covers.")
+        bool,
+        typer.Option("--lines", help="With --at: print exactly the bytes that the digest covers."),
     ] = False,
 ) -> None:
     """Show and verify the exact requests that models were sent."""
@@ -46,7 +51,8 @@ def requests(
         raise Invalid("--lines prints one request: say which with --at RECORD")
     if exactly and sys.stdout.isatty():
         raise Invalid(
-            "--lines prints text as it is, which may do something to a terminal: write it into a file or a pipe"
+            "--lines prints text as it is, which may do something to a terminal: write it "
+            "into a file or a pipe"
         )
 
     async def work(rt: Runtime) -> tuple[str, list[SentRequest]]:
@@ -56,7 +62,9 @@ def requests(
     run_id, found = with_runtime(db, work)
     if not at:
         _print_all(
-            found, as_json, command(db, "requests", run_id, options=("--at", str(found[-1].seq))) if found else ""
+            found,
+            as_json,
+            command(db, "requests", run_id, options=("--at", str(found[-1].seq))) if found else "",
         )
         return
     one = next((one for one in found if one.seq == at), None)
@@ -83,20 +91,39 @@ def _print_all(found: Sequence[SentRequest], as_json: bool, hint: str) -> None:
         cells = map(fit, row, wide)
         out().print(Text("  ".join(cells).rstrip(), style=DIM if row is HEAD else ""))
     unproved = sum(one.proof != AS_SENT for one in found)
-    tail = f", {unproved} without proof" if unproved else ""
-    say(Text(f"{count(len(found), 'request')}{tail}.{f' Look at one: {hint}' if hint else ''}", style=DIM))
+    if unproved:
+        tail = f", {unproved} without proof"
+    else:
+        tail = ""
+    say(
+        Text(
+            f"{count(len(found), 'request')}{tail}.{f' Look at one: {hint}' if hint else ''}",
+            style=DIM,
+        )
+    )
 
 
 def _cells(one: SentRequest) -> tuple[str, ...]:
-    model = visible(one.terms.model) if one.terms else "–"
+    if one.terms:
+        model = visible(one.terms.model)
+    else:
+        model = "–"
     return (
-        str(one.seq), one.what, visible(one.agent), model, str(len(one.messages)), one.proof, one.digest[:16] or "–",
-    )  # fmt: skip
+        str(one.seq),
+        one.what,
+        visible(one.agent),
+        model,
+        str(len(one.messages)),
+        one.proof,
+        one.digest[:16] or "–",
+    )
 
 
 def _print_one(one: SentRequest) -> None:
     terminal = out()
-    terminal.print(Text(f"{one.proof}  sha256:{one.digest}" if one.digest else one.proof, style="bold"))
+    terminal.print(
+        Text(f"{one.proof}  sha256:{one.digest}" if one.digest else one.proof, style="bold")
+    )
     if one.terms is not None:
         terminal.print(Text(f"model {visible(one.terms.model)}", style=DIM))
         terminal.print(*_headed("instructions", one.terms.instructions))

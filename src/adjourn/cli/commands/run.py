@@ -1,4 +1,5 @@
-"""`adjourn run`: an agent or a flow in the foreground, with its steps, its words and its questions at this terminal."""
+"""`adjourn run`: an agent or a flow in the foreground, with its steps, its words and its questions
+at this terminal."""
 
 import asyncio
 import sys
@@ -10,19 +11,19 @@ import typer
 from rich.text import Text
 
 from adjourn.agent.agent import Agent
-from adjourn.cli.database import address_of
 from adjourn.cli.error_report import report, says
 from adjourn.cli.foreground import Foreground
 from adjourn.cli.interrupt_lookup import find_run
+from adjourn.cli.opened_database import address_of
 from adjourn.cli.options import By, Db, DecidersFile, Json, Program, Resources, SigningKeyFile
 from adjourn.cli.person import Person, person
 from adjourn.cli.program_loader import NotImportable, program_of, resources_of
 from adjourn.cli.terminal.console import err, say
 from adjourn.cli.terminal.format import DIM
-from adjourn.cli.terminal.live_view import JsonView, TextView, View
+from adjourn.cli.terminal.live_view import JsonView, LiveView, TextView
 from adjourn.cli.terminal.log_lines import log_to
 from adjourn.cli.terminal.screen import Screen
-from adjourn.cli.terminal.summary import Place
+from adjourn.cli.terminal.summary import OutputTarget
 from adjourn.core.codec import loads
 from adjourn.core.status import ENDED
 from adjourn.errors import Invalid, NotAllowed, Refused
@@ -41,15 +42,19 @@ KEYS = {
 }
 Session = Annotated[
     str | None,
-    typer.Option(help="The session it belongs to; it continues the session's last run.", show_default=False),
+    typer.Option(
+        help="The session it belongs to; it continues the session's last run.", show_default=False
+    ),
 ]
-Fresh = Annotated[bool, typer.Option("--fresh", help="With --session: start a new conversation in the session.")]
+Fresh = Annotated[
+    bool, typer.Option("--fresh", help="With --session: start a new conversation in the session.")
+]
 EARLIER = 5
 """Steps of the past that are shown of a run that goes on."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RunRequest:
     """What a person wants to run: a program from its beginning, or a run that is there."""
 
     program: Agent[Any] | Flow
@@ -65,7 +70,10 @@ class Wanted:
     async def begin(self, rt: Runtime, by: str) -> Run[Any]:
         """The run, going on in this process if nothing holds it up."""
         if not self.resume:
-            before: Any = None if self.fresh else MISSING
+            if self.fresh:
+                before: Any = None
+            else:
+                before = MISSING
             if self.after:
                 before = (await find_run(rt, self.after)).id
             return await rt.start(
@@ -81,11 +89,15 @@ class Wanted:
         run = await rt.get(row.id)
         if row.program != self.program.name:
             raise Invalid(
-                f"{run.id!r} is a run of {row.program!r}, and this is {self.program.name!r}", advice="name its program"
+                f"{run.id!r} is a run of {row.program!r}, and this is {self.program.name!r}",
+                advice="name its program",
             )
         if row.status in ENDED:
             raise Refused(
-                run.id, "resume", row.shown(rt.store.now(), ()), advice="start a new run from it with `adjourn fork`"
+                run.id,
+                "resume",
+                row.shown(rt.store.now(), ()),
+                advice="start a new run from it with `adjourn fork`",
             )
         wanted = Continuation(instruction=self.instruction or None, by=by, attended=True)
         prepared = await prepare(await run.checkpoint(), self.program, wanted, rt.store.now())
@@ -101,45 +113,63 @@ def run(
     program: Program,
     input: Annotated[
         str | None,
-        typer.Argument(metavar="[INPUT]", help="The input; - reads it from stdin.", show_default=False),
+        typer.Argument(
+            metavar="[INPUT]", help="The input; - reads it from stdin.", show_default=False
+        ),
     ] = None,
     db: Db = None,
     as_json: Json = False,
     by: By = None,
     session: Session = None,
     label: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A label; may be repeated.", show_default=False)
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A label; may be repeated.", show_default=False),
     ] = None,
     run_id: Annotated[
         str | None,
-        typer.Option("--id", metavar="ID", help="The run's id; without it, one is generated.", show_default=False),
+        typer.Option(
+            "--id",
+            metavar="ID",
+            help="The run's id; without it, one is generated.",
+            show_default=False,
+        ),
     ] = None,
     data: Annotated[bool, typer.Option("--data", help="INPUT is JSON, not text.")] = False,
     resume: Annotated[
         str,
         typer.Option(
-            metavar="RUN", help="Continue an existing run here, instead of starting a new one.", show_default=False
+            metavar="RUN",
+            help="Continue an existing run here, instead of starting a new one.",
+            show_default=False,
         ),
     ] = "",
     after: Annotated[
         str,
         typer.Option(
-            metavar="RUN", help="A run that has ended: this is the next turn of its conversation.", show_default=False
+            metavar="RUN",
+            help="A run that has ended: this is the next turn of its conversation.",
+            show_default=False,
         ),
     ] = "",
     fresh: Fresh = False,
     instruction: Annotated[
         str,
-        typer.Option(metavar="TEXT", help="With --resume: a message that the agent reads first.", show_default=False),
+        typer.Option(
+            metavar="TEXT",
+            help="With --resume: a message that the agent reads first.",
+            show_default=False,
+        ),
     ] = "",
     resources: Resources = "",
     deciders: DecidersFile = "",
     signing_key: SigningKeyFile = "",
 ) -> None:
-    """Run an agent or a flow until it ends or waits. Its output goes to stdout, everything else to stderr.
+    """Run an agent or a flow until it ends or waits. Its output goes to stdout, everything else to
+    stderr.
 
-    What waits for a person is asked at the terminal; without one the exit code is 3 and the command is printed.
-    Ctrl-C pauses at the next boundary, again cancels and undoes, a third time ends this process: nothing is lost.
+    What waits for a person is asked at the terminal; without one the exit code is 3 and the command
+    is printed. Ctrl-C pauses at the next boundary, again cancels and undoes, a third time ends this
+    process: nothing is lost.
     """
     if resume and (input is not None or run_id or session or label or after):
         raise Invalid(
@@ -147,11 +177,13 @@ def run(
             advice="leave INPUT, --id, --session, --label and --after out",
         )
     if fresh and (after or not session):
-        raise Invalid("--fresh goes with --session, and not with --after: it begins a conversation of its own")
+        raise Invalid(
+            "--fresh goes with --session, and not with --after: it begins a conversation of its own"
+        )
     if instruction and not resume:
         raise Invalid("--instruction goes with --resume", advice="for a new run put it into INPUT")
     try:
-        wanted = Wanted(
+        wanted = RunRequest(
             program_of(program),
             _input(input, data),
             run_id,
@@ -166,13 +198,16 @@ def run(
     except NotImportable as e:
         say(*lines(e.trace.rstrip()))
         raise
-    place = Place(db, program)
+    place = OutputTarget(db, program)
     signing = {"deciders": deciders or None, "signing_key": signing_key or None}
-    raise typer.Exit(asyncio.run(in_foreground(wanted, address_of(db), place, given, by, as_json, **signing)))
+    raise typer.Exit(
+        asyncio.run(in_foreground(wanted, address_of(db), place, given, by, as_json, **signing))
+    )
 
 
-def decider_here(place: Place, by: Person, as_json: bool) -> Person | None:
-    """Who decides at this terminal what a run waits for; None if nobody is there, or if they may not (it is said why)."""
+def decider_here(place: OutputTarget, by: Person, as_json: bool) -> Person | None:
+    """Who decides at this terminal what a run waits for; None if nobody is there, or if they may
+    not (it is said why)."""
     if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     if not place.saved:  # it lives in this process only, which has no users
@@ -185,15 +220,16 @@ def decider_here(place: Place, by: Person, as_json: bool) -> Person | None:
 
 
 async def in_foreground(
-    wanted: Wanted,
+    wanted: RunRequest,
     address: str,
-    place: Place,
+    place: OutputTarget,
     resources: Mapping[str, Any],
     by: str | None,
     as_json: bool,
     **signing: Any,
 ) -> int:
-    """Run it until it rests; the code to exit with. `signing`: the runtime's deciders and signing key."""
+    """Run it until it rests; the code to exit with. `signing`: the runtime's deciders and signing
+    key."""
     speaks = place.saved and (not wanted.resume or bool(wanted.instruction))
     starter = person(place.db, by, right="control" if speaks else None, what="what a run goes by")
     decider = decider_here(place, starter, as_json)
@@ -202,19 +238,29 @@ async def in_foreground(
     async with Runtime(address, [wanted.program], resources=resources, **signing) as rt:
         handle = await wanted.begin(rt, starter.name)
         if not as_json and place.saved:
-            say(Text(f"{visible(wanted.program.name)} {visible(handle.id)} on {visible(address)}", style=DIM))
+            say(
+                Text(
+                    f"{visible(wanted.program.name)} {visible(handle.id)} on {visible(address)}",
+                    style=DIM,
+                )
+            )
         if wanted.resume and isinstance(view, TextView):
             view.recall(await rt.store.load(handle.id), EARLIER)
         return await Foreground(rt, handle, view, place, by=starter.name, decider=decider).follow()
 
 
-def view_of(as_json: bool) -> View:
+def view_of(as_json: bool) -> LiveView:
     """How a run is shown: as data, or as talk."""
-    return JsonView() if as_json else TextView(Screen(err()), KEYS, ending=False)
+    if as_json:
+        return JsonView()
+    return TextView(Screen(err()), KEYS, ending=False)
 
 
 def _input(given: str | None, is_json: bool) -> Any:
-    text = sys.stdin.read() if given == "-" else given
+    if given == "-":
+        text = sys.stdin.read()
+    else:
+        text = given
     if not is_json:
         return text
     if text is None:

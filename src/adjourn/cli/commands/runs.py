@@ -8,15 +8,25 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from adjourn.cli import last_list as listing
-from adjourn.cli.database import address_of, with_runtime
 from adjourn.cli.error_report import says
 from adjourn.cli.interrupt_lookup import find_run
-from adjourn.cli.last_list import Seen
+from adjourn.cli.last_list import ShownItem
 from adjourn.cli.loaded_run import LoadedRun, load_run
+from adjourn.cli.opened_database import address_of, with_runtime
 from adjourn.cli.options import Db, Json, RunId
 from adjourn.cli.terminal.activity_line import activity_line
 from adjourn.cli.terminal.console import Terminal, fit, out, print_json, say, to_json, wrap
-from adjourn.cli.terminal.format import DIM, STATUSES, age, brief, count, duration, money, short_id, status_mark
+from adjourn.cli.terminal.format import (
+    DIM,
+    STATUSES,
+    age,
+    brief,
+    count,
+    duration,
+    money,
+    short_id,
+    status_mark,
+)
 from adjourn.cli.terminal.hints import command
 from adjourn.cli.terminal.interrupt import Item, list_line, look, numbered, seats_line
 from adjourn.cli.terminal.step_line import line
@@ -38,13 +48,22 @@ app = typer.Typer()
 def runs(
     db: Db = None,
     as_json: Json = False,
-    status: Annotated[str, typer.Option(help="Only runs with this status.", show_default=False)] = "",
-    agent: Annotated[str, typer.Option(help="Only runs of this agent or flow.", show_default=False)] = "",
-    session: Annotated[str, typer.Option(help="Only runs of this session.", show_default=False)] = "",
-    label: Annotated[
-        str, typer.Option(metavar="NAME=VALUE", help="Only runs with this label.", show_default=False)
+    status: Annotated[
+        str, typer.Option(help="Only runs with this status.", show_default=False)
     ] = "",
-    after: Annotated[str, typer.Option(metavar="RUN", help="Only runs older than this one.", show_default=False)] = "",
+    agent: Annotated[
+        str, typer.Option(help="Only runs of this agent or flow.", show_default=False)
+    ] = "",
+    session: Annotated[
+        str, typer.Option(help="Only runs of this session.", show_default=False)
+    ] = "",
+    label: Annotated[
+        str,
+        typer.Option(metavar="NAME=VALUE", help="Only runs with this label.", show_default=False),
+    ] = "",
+    after: Annotated[
+        str, typer.Option(metavar="RUN", help="Only runs older than this one.", show_default=False)
+    ] = "",
     limit: Annotated[int, typer.Option(help="Maximum number.", min=1, max=1000)] = 30,
 ) -> None:
     """List runs, newest first."""
@@ -53,9 +72,14 @@ def runs(
         raise Invalid(f"a label must be NAME=VALUE, got {label!r}")
 
     async def work(rt: Runtime) -> tuple[list[LoadedRun], int, float]:
-        before = (await find_run(rt, after)).id if after else ""
+        if after:
+            before = (await find_run(rt, after)).id
+        else:
+            before = ""
         pair = (name, value) if label else None
-        found = await rt.runs(status=status, agent=agent, session=session, label=pair, after=before, limit=limit)
+        found = await rt.runs(
+            status=status, agent=agent, session=session, label=pair, after=before, limit=limit
+        )
         halts = list(await rt.halts())
         waiting = len(await rt.inbox(limit=1000))
         return [await load_run(rt, run.run_id, halts) for run in found], waiting, rt.store.now()
@@ -65,7 +89,12 @@ def runs(
         print_json([run.view for run in seen])
         return
     _print_runs(seen, now)
-    person = f" {count(waiting, 'item waits', 'items wait')} for a person: {command(db, 'inbox')}" if waiting else ""
+    if waiting:
+        person = (
+            f" {count(waiting, 'item waits', 'items wait')} for a person: {command(db, 'inbox')}"
+        )
+    else:
+        person = ""
     say(Text(f"{count(len(seen), 'run')}.{person}", style=DIM))
     if len(seen) == limit:
         older = command(db, "runs", options=("--after", seen[-1].view.run_id))
@@ -76,7 +105,10 @@ def _print_runs(seen: list[LoadedRun], now: float) -> None:
     terminal = out()
     cells = [_run_cells(run.view, now, terminal.tty) for run in seen]
     head = ["STATUS", "", "RUN", "AGENT", "NOW", "COST", "AGE"]
-    wide = [max(len(head[n]), *(len(c[n]) for c in cells), 0) if cells else len(head[n]) for n in range(7)]
+    wide = [
+        max(len(head[n]), *(len(c[n]) for c in cells), 0) if cells else len(head[n])
+        for n in range(7)
+    ]
     if terminal.tty:
         wide[3] = min(wide[3], 16)
         wide[4] = max(12, min(wide[4], terminal.width - sum(wide[:4]) - sum(wide[5:]) - 12))
@@ -102,7 +134,9 @@ def _run_cells(view: RunView, now: float, tty: bool) -> list[str]:
 
 def _columns(cells: list[str], wide: list[int]) -> str:
     right = {1, 5, 6}
-    done = [cell.rjust(wide[n]) if n in right else fit(cell, wide[n]) for n, cell in enumerate(cells)]
+    done = [
+        cell.rjust(wide[n]) if n in right else fit(cell, wide[n]) for n, cell in enumerate(cells)
+    ]
     return "  ".join(done).rstrip()
 
 
@@ -112,7 +146,9 @@ def show(
     run: RunId,
     db: Db = None,
     as_json: Json = False,
-    journal: Annotated[bool, typer.Option("--journal", help="Print its records, one per line.")] = False,
+    journal: Annotated[
+        bool, typer.Option("--journal", help="Print its records, one per line.")
+    ] = False,
     checkpoint: Annotated[bool, typer.Option("--checkpoint", help="Print its checkpoint.")] = False,
 ) -> None:
     """Show one run: its status and its steps."""
@@ -120,7 +156,10 @@ def show(
     async def work(rt: Runtime) -> tuple[LoadedRun, str, float]:
         row = await find_run(rt, run)
         loaded = await load_run(rt, row.id, list(await rt.halts()))
-        saved = (await (await rt.get(row.id)).checkpoint()).to_json() if checkpoint else ""
+        if checkpoint:
+            saved = (await (await rt.get(row.id)).checkpoint()).to_json()
+        else:
+            saved = ""
         return loaded, saved, rt.store.now()
 
     loaded, saved, now = with_runtime(db, work)
@@ -128,7 +167,12 @@ def show(
         _print_raw(loaded, saved)
     elif as_json:
         timeline = Timeline.of(loaded.records)
-        print_json(run_detail(loaded.view, timeline_view(loaded.row, loaded.state, timeline, loaded.view.status, now)))
+        print_json(
+            run_detail(
+                loaded.view,
+                timeline_view(loaded.row, loaded.state, timeline, loaded.view.status, now),
+            )
+        )
     else:
         _print_run(loaded, Timeline.of(loaded.records, now), now)
         _hints(loaded, db)
@@ -150,12 +194,19 @@ def _print_run(loaded: LoadedRun, timeline: Timeline, now: float) -> None:
     head = Text.assemble(status_mark(view.status), "  ", (visible(view.title), "bold"))
     facts = [
         f"{visible(view.agent)} {short_id(view.run_id) if terminal.tty else visible(view.run_id)}",
-        f"worked {duration(timeline.worked(now))}", f"waited {duration(timeline.waited(now))}", f"{usage.total_tokens:,} tok",
-    ]  # fmt: skip
-    facts += [money(usage.cost)] if usage.cost else []
+        f"worked {duration(timeline.worked(now))}",
+        f"waited {duration(timeline.waited(now))}",
+        f"{usage.total_tokens:,} tok",
+    ]
+    if usage.cost:
+        facts += [money(usage.cost)]
+    else:
+        facts += []
     terminal.print(head, Text(" · ".join(facts), style=DIM), "")
     ids = max([2, *(len(step.call_id) for step in timeline.steps)])
-    names = min(24, max([5, *(len(visible(step.name)) + 2 * step.depth for step in timeline.steps)]))
+    names = min(
+        24, max([5, *(len(visible(step.name)) + 2 * step.depth for step in timeline.steps)])
+    )
     last = {step.path: step.number for step in timeline.steps}
     for step in timeline.steps:
         rail = ""
@@ -169,8 +220,14 @@ def _print_run(loaded: LoadedRun, timeline: Timeline, now: float) -> None:
 
 def _step_line(step: TimelineStep, ids: int, names: int, terminal: Terminal, rail: str) -> Text:
     glyph, colour = (STATUSES[step.status][:2]) if step.status in STATUSES else (" ", "")
-    going = "…" if step.status in ("running", "waiting") else ""
-    end = time.strftime("%H:%M:%S", time.localtime(step.at)) if step.took is None else duration(step.took) + going
+    if step.status in ("running", "waiting"):
+        going = "…"
+    else:
+        going = ""
+    if step.took is None:
+        end = time.strftime("%H:%M:%S", time.localtime(step.at))
+    else:
+        end = duration(step.took) + going
     note = visible(step.note)
     name = fit(visible(step.name), names - len(rail))
     text = line(step)
@@ -181,9 +238,18 @@ def _step_line(step: TimelineStep, ids: int, names: int, terminal: Terminal, rai
     else:
         text = f"{text:<32}"
     return Text.assemble(
-        f"  {step.call_id:>{ids}}  ", (rail, DIM), (glyph, colour), " ", (name, colour if step.status == "waiting" else ""),
-        "  ", text, "  ", (note, colour or DIM), "  ", (f"{end:>8}", DIM),
-    )  # fmt: skip
+        f"  {step.call_id:>{ids}}  ",
+        (rail, DIM),
+        (glyph, colour),
+        " ",
+        (name, colour if step.status == "waiting" else ""),
+        "  ",
+        text,
+        "  ",
+        (note, colour or DIM),
+        "  ",
+        (f"{end:>8}", DIM),
+    )
 
 
 def _hints(loaded: LoadedRun, db: str | None) -> None:
@@ -204,14 +270,20 @@ def _hints(loaded: LoadedRun, db: str | None) -> None:
         hints["Watch"] = command(db, "watch", run)
     if hints:
         space = max(len(word) for word in hints)
-        say("", *(Text.assemble((f"{word:<{space}}  ", DIM), typed) for word, typed in hints.items()))
+        say(
+            "",
+            *(Text.assemble((f"{word:<{space}}  ", DIM), typed) for word, typed in hints.items()),
+        )
 
 
 def list_inbox(db: str | None, agent: str, kind: str, run: str, limit: int, as_json: bool) -> None:
     """Print what waits for a person, numbered; a number means this list from then on."""
 
     async def work(rt: Runtime) -> tuple[list[Item], float]:
-        run_id = (await find_run(rt, run)).id if run else ""
+        if run:
+            run_id = (await find_run(rt, run)).id
+        else:
+            run_id = ""
         found = await rt.inbox(agent=agent, kind=kind.replace(" ", "_"), run=run_id, limit=limit)
         return [await look(rt, i) for i in found], rt.store.now()
 
@@ -230,22 +302,37 @@ def list_inbox(db: str | None, agent: str, kind: str, run: str, limit: int, as_j
 
 
 def _indented(text: str, space: int, terminal: Terminal) -> list[Text]:
-    return [Text(" " * space + piece, style=DIM) for piece in wrap(visible(text), max(20, terminal.width - space))]
+    return [
+        Text(" " * space + piece, style=DIM)
+        for piece in wrap(visible(text), max(20, terminal.width - space))
+    ]
 
 
-def _seen(item: Item, *, whole: bool) -> Seen:
-    return Seen(item.interrupt.ref, item.interrupt.digest, whole)
+def _seen(item: Item, *, whole: bool) -> ShownItem:
+    return ShownItem(item.interrupt.ref, item.interrupt.digest, whole)
 
 
-def _print_inbox(items: list[Item], now: float) -> list[Seen]:
+def _print_inbox(items: list[Item], now: float) -> list[ShownItem]:
     """Print the list; what of it was seen, and whether that was all of it."""
     terminal = out()
-    cells, lines = [["", "KIND", "WHAT", "WHERE", "EXPIRES"]], [list_line(item.interrupt) for item in items]
+    cells, lines = (
+        [["", "KIND", "WHAT", "WHERE", "EXPIRES"]],
+        [list_line(item.interrupt) for item in items],
+    )
     for n, (item, gist) in enumerate(zip(items, lines, strict=True), 1):
         i = item.interrupt
-        left = duration(i.expires_at - now) if i.expires_at else "–"
-        where = f"{short_id(i.run_id)}  {visible(item.where)}" if terminal.tty else visible(f"{item.where} {i.ref}")
-        kind = f"{i.kind}, escalated" if i.escalated else i.kind.replace("_", " ")
+        if i.expires_at:
+            left = duration(i.expires_at - now)
+        else:
+            left = "–"
+        if terminal.tty:
+            where = f"{short_id(i.run_id)}  {visible(item.where)}"
+        else:
+            where = visible(f"{item.where} {i.ref}")
+        if i.escalated:
+            kind = f"{i.kind}, escalated"
+        else:
+            kind = i.kind.replace("_", " ")
         cells.append([str(n), kind, gist.text, where, left])
     wide = [max(cell_len(row[n]) for row in cells) for n in range(5)]
     if terminal.tty:

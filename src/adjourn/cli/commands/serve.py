@@ -11,9 +11,9 @@ from rich.text import Text
 from adjourn.agent.agent import Agent
 from adjourn.cli import event_loop
 from adjourn.cli.completion import complete_programs
-from adjourn.cli.database import address_of, check_exists
 from adjourn.cli.error_report import says
 from adjourn.cli.extras import needs
+from adjourn.cli.opened_database import address_of, check_exists
 from adjourn.cli.options import AuditKeyFile, Db, Json, Resources, SigningKeyFile, sealing_key
 from adjourn.cli.program_loader import NotImportable, programs_of, resources_of
 from adjourn.cli.terminal.console import out, print_line, say
@@ -25,72 +25,111 @@ from adjourn.stores.address import file_of
 from adjourn.views.visible import lines, visible
 
 if TYPE_CHECKING:
-    from adjourn.server.running_server import Serving
+    from adjourn.server.running_server import RunningServer
 
 app = typer.Typer()
 
 Programs = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[APP.PY:NAME]...", help="Agents and flows whose runs it also advances.", show_default=False,
+        metavar="[APP.PY:NAME]...",
+        help="Agents and flows whose runs it also advances.",
+        show_default=False,
         autocompletion=complete_programs,
     ),
-]  # fmt: skip
-Host = Annotated[str, typer.Option(help="Address to listen on; any other than loopback needs users.")]
+]
+Host = Annotated[
+    str, typer.Option(help="Address to listen on; any other than loopback needs users.")
+]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")]
 Origins = Annotated[
     list[str] | None,
     typer.Option(
-        "--origin", metavar="URL", help="Public address, if it is not HOST:PORT; may be repeated.", show_default=False
+        "--origin",
+        metavar="URL",
+        help="Public address, if it is not HOST:PORT; may be repeated.",
+        show_default=False,
     ),
-]  # fmt: skip
+]
 UsersFile = Annotated[
     str,
-    typer.Option(metavar="FILE", help="File of users; without it, the one beside the database.", show_default=False),
+    typer.Option(
+        metavar="FILE",
+        help="File of users; without it, the one beside the database.",
+        show_default=False,
+    ),
 ]
 LinkName = Annotated[
     str,
     typer.Option(
-        metavar="NAME", help="Name of the person who uses the printed link.", show_default="your user name here"
+        metavar="NAME",
+        help="Name of the person who uses the printed link.",
+        show_default="your user name here",
     ),
 ]
 Token = Annotated[
-    bool, typer.Option("--token", help="Print a link with every right, although there are users or an origin.")
+    bool,
+    typer.Option(
+        "--token", help="Print a link with every right, although there are users or an origin."
+    ),
 ]
-Certificate = Annotated[str, typer.Option(metavar="FILE", help="For HTTPS: the certificate.", show_default=False)]
-CertificateKey = Annotated[str, typer.Option(metavar="FILE", help="For HTTPS: its key.", show_default=False)]
+Certificate = Annotated[
+    str, typer.Option(metavar="FILE", help="For HTTPS: the certificate.", show_default=False)
+]
+CertificateKey = Annotated[
+    str, typer.Option(metavar="FILE", help="For HTTPS: its key.", show_default=False)
+]
 Allowed = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="NETWORK", help="Network that webhooks may reach although it is not public.", show_default=False
+        metavar="NETWORK",
+        help="Network that webhooks may reach although it is not public.",
+        show_default=False,
     ),
 ]
 Proxies = Annotated[
     list[str] | None,
     typer.Option(
-        "--trusted-proxy", metavar="NETWORK", help="A proxy whose X-Forwarded-For is believed; may be repeated.",
+        "--trusted-proxy",
+        metavar="NETWORK",
+        help="A proxy whose X-Forwarded-For is believed; may be repeated.",
         show_default=False,
     ),
-]  # fmt: skip
+]
 Rate = Annotated[float, typer.Option(min=1, help="Requests per second for each address.")]
 Minutes = Annotated[
-    float, typer.Option(metavar="MINUTES", min=1, help="Time without use after which a browser's session ends.")
+    float,
+    typer.Option(
+        metavar="MINUTES", min=1, help="Time without use after which a browser's session ends."
+    ),
 ]
-Hours = Annotated[float, typer.Option(metavar="HOURS", min=0.1, help="Time after which it ends in any case.")]
+Hours = Annotated[
+    float, typer.Option(metavar="HOURS", min=0.1, help="Time after which it ends in any case.")
+]
 Most = Annotated[
     int,
-    typer.Option(metavar="N", min=10, help="Maximum number of connections, as far as the limit of open files allows."),
+    typer.Option(
+        metavar="N",
+        min=10,
+        help="Maximum number of connections, as far as the limit of open files allows.",
+    ),
 ]
 Each = Annotated[
     int,
     typer.Option(
-        metavar="N", min=0, help="Maximum number of connections of one address.", show_default="a quarter of all"
+        metavar="N",
+        min=0,
+        help="Maximum number of connections of one address.",
+        show_default="a quarter of all",
     ),
 ]
 HeadSeconds = Annotated[
-    float, typer.Option(metavar="SECONDS", min=0.1, help="Seconds for the head of a request to arrive.")
+    float,
+    typer.Option(metavar="SECONDS", min=0.1, help="Seconds for the head of a request to arrive."),
 ]
-Work = Annotated[bool, typer.Option("--work/--no-work", help="Advance the runs here, or only start them.")]
+Work = Annotated[
+    bool, typer.Option("--work/--no-work", help="Advance the runs here, or only start them.")
+]
 
 
 @app.command()
@@ -122,9 +161,9 @@ def serve(
 ) -> None:
     """Serve the API and the console until Ctrl-C. The address is printed on stdout.
 
-    With agents or flows it is a worker as well; without them, start one beside it. On a loopback address, without users and
-    without an origin, the printed link has a token with every right. Everywhere else people log in with
-    their keys: `adjourn user add`.
+    With agents or flows it is a worker as well; without them, start one beside it. On a loopback
+    address, without users and without an origin, the printed link has a token with every right.
+    Everywhere else people log in with their keys: `adjourn user add`.
     """
     with needs("server"):
         from adjourn.server.running_server import serve as serve_until_signal
@@ -136,35 +175,60 @@ def serve(
     _check_files(certfile, keyfile, users)
     log_to(say)
     options: dict[str, Any] = {
-        "origins": origin or (), "users": Users(users) if users else None, "name": name, "token": token or None,
-        "resources": given, "allow": allow or (), "certfile": certfile, "keyfile": keyfile, "rate": rate,
-        "proxies": trusted_proxy or (), "session_idle": session_idle * 60, "session_life": session_life * 3600,
-        "connections": max_connections, "connections_each": max_connections_each, "head_seconds": head_timeout, "work": work,
-        "audit_key": sealing_key(audit_key), "signing_key": signing_key or None,
-    }  # fmt: skip
+        "origins": origin or (),
+        "users": Users(users) if users else None,
+        "name": name,
+        "token": token or None,
+        "resources": given,
+        "allow": allow or (),
+        "certfile": certfile,
+        "keyfile": keyfile,
+        "rate": rate,
+        "proxies": trusted_proxy or (),
+        "session_idle": session_idle * 60,
+        "session_life": session_life * 3600,
+        "connections": max_connections,
+        "connections_each": max_connections_each,
+        "head_seconds": head_timeout,
+        "work": work,
+        "audit_key": sealing_key(audit_key),
+        "signing_key": signing_key or None,
+    }
 
     if signing_key and loaded and work:
         say(
             Text(
-                "! This process signs decisions and runs tools: a tool that reads its memory or its key can decide.",
+                (
+                    "! This process signs decisions and runs tools: a tool that reads its "
+                    "memory or its key can decide."
+                ),
                 style=DIM,
             )
         )
         say(Text("  Start workers of their own, and add --no-work here.", style=DIM))
 
-    def ready(up: "Serving") -> None:
+    def ready(up: "RunningServer") -> None:
         _tell(up, [program.name for program in loaded], address, as_json)
 
     try:
-        event_loop.run(serve_until_signal(address, loaded, host=host, port=port, ready=ready, **options))
+        event_loop.run(
+            serve_until_signal(address, loaded, host=host, port=port, ready=ready, **options)
+        )
     except OSError as e:  # an address that is nobody's, a certificate that is none
-        raise Invalid(f"{host}:{port} cannot be served: {e.strerror or e}", advice="check --host and --certfile") from e
+        raise Invalid(
+            f"{host}:{port} cannot be served: {e.strerror or e}",
+            advice="check --host and --certfile",
+        ) from e
     say(Text("Stopped. Nothing is lost.", style=DIM))
 
 
-def _loaded(programs: list[str], resources: str) -> tuple[list[Agent[Any] | Flow], Mapping[str, Any]]:
+def _loaded(
+    programs: list[str], resources: str
+) -> tuple[list[Agent[Any] | Flow], Mapping[str, Any]]:
     try:
-        return [program for reference in programs for program in programs_of(reference)], resources_of(resources)
+        return [
+            program for reference in programs for program in programs_of(reference)
+        ], resources_of(resources)
     except NotImportable as e:
         say(*lines(e.trace.rstrip()))
         raise
@@ -178,16 +242,24 @@ def _check_files(certfile: str, keyfile: str, users: str) -> None:
         raise Invalid("HTTPS takes both --certfile and --keyfile")
 
 
-def _tell(up: "Serving", names: list[str], address: str, as_json: bool) -> None:
+def _tell(up: "RunningServer", names: list[str], address: str, as_json: bool) -> None:
     if as_json:
         print_line({"url": up.url, "link": up.link, "pid": os.getpid(), "programs": names})
     else:
         terminal = out()
         terminal.print(visible(up.link))
         terminal.flush()
-    does = f"advances {', '.join(map(visible, names))}" if names else "advances nothing: start a worker beside it"
+    if names:
+        does = f"advances {', '.join(map(visible, names))}"
+    else:
+        does = "advances nothing: start a worker beside it"
     say(Text(f"Serving {visible(address)}; this process {does}. Ctrl-C stops it.", style=DIM))
     if up.token:
-        say(Text("Whoever has this link may do everything here; it and its sessions end with this process.", style=DIM))
+        say(
+            Text(
+                "Whoever has this link may do everything here; it and its sessions end with this process.",
+                style=DIM,
+            )
+        )
     else:
         say(Text("People log in with their keys; `adjourn user add NAME` makes one.", style=DIM))

@@ -1,4 +1,5 @@
-"""`adjourn user`: who may use the API and the console of a database, in what role, with which keys."""
+"""`adjourn user`: who may use the API and the console of a database, in what role, with which
+keys."""
 
 import time
 from collections.abc import Generator
@@ -9,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from adjourn.cli.database import address_of, check_exists, with_runtime
 from adjourn.cli.error_report import says
 from adjourn.cli.expiry import seconds_until
 from adjourn.cli.extras import needs
+from adjourn.cli.opened_database import address_of, check_exists, with_runtime
 from adjourn.cli.options import Db, Json, who
 from adjourn.cli.terminal.console import fit, out, print_json, say
 from adjourn.cli.terminal.format import DIM, count
@@ -23,18 +24,31 @@ from adjourn.views.visible import visible
 if TYPE_CHECKING:
     from adjourn.server.users import Key, User, Users
 
-app = typer.Typer(name="user", help="Manage the users of the API and the console.", no_args_is_help=True)
+app = typer.Typer(
+    name="user", help="Manage the users of the API and the console.", no_args_is_help=True
+)
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name under which this person's decisions are recorded.")]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="Name under which this person's decisions are recorded."),
+]
 File = Annotated[
     str,
     typer.Option(
-        "--users", metavar="FILE", help="File of users, if not the one beside the database.", show_default=False
+        "--users",
+        metavar="FILE",
+        help="File of users, if not the one beside the database.",
+        show_default=False,
     ),
 ]
 Expires = Annotated[
     str,
-    typer.Option("--expires", metavar="WHEN", help="When the key expires: 12h, 30d, a date.", show_default="never"),
+    typer.Option(
+        "--expires",
+        metavar="WHEN",
+        help="When the key expires: 12h, 30d, a date.",
+        show_default="never",
+    ),
 ]
 
 
@@ -63,7 +77,12 @@ def _log(db: str | None, changes: list[dict[str, Any]]) -> None:
     if not is_postgres(address) and (path is None or not Path(path).is_file()):
         return
     try:
-        with_runtime(db, lambda rt: rt.store.note([{**line, "by": who(None), "from": rt.origin} for line in changes]))
+        with_runtime(
+            db,
+            lambda rt: rt.store.note(
+                [{**line, "by": who(None), "from": rt.origin} for line in changes]
+            ),
+        )
     except AdjournError as e:
         say(Text(f"! It is not in the security log: {visible(str(e))}", style=DIM))
 
@@ -73,29 +92,46 @@ def _path(db: str | None, file: str, new: bool) -> str:
 
     if file:
         if not new and not Path(file).is_file():
-            raise Invalid(f"file {file!r} not found", advice=f"`adjourn user add NAME --users {file}` makes it")
+            raise Invalid(
+                f"file {file!r} not found",
+                advice=f"`adjourn user add NAME --users {file}` makes it",
+            )
         return file
     address = address_of(db)
     if not new:
         check_exists(address)
     path = users_path(address)
     if not path:
-        raise Invalid(f"{address!r} has no file beside which users could be kept", advice="name one with --users")
+        raise Invalid(
+            f"{address!r} has no file beside which users could be kept",
+            advice="name one with --users",
+        )
     return path
 
 
 def _shown(user: "User") -> dict[str, object]:
-    return {"name": user.name, "role": user.role, "groups": list(user.groups), "created_at": user.created_at}
+    return {
+        "name": user.name,
+        "role": user.role,
+        "groups": list(user.groups),
+        "created_at": user.created_at,
+    }
 
 
 def _shown_key(key: "Key") -> dict[str, object]:
     return {
-        "id": key.id, "user": key.user, "hint": key.hint, "created_at": key.created_at, "expires_at": key.expires_at,
-    }  # fmt: skip
+        "id": key.id,
+        "user": key.user,
+        "hint": key.hint,
+        "created_at": key.created_at,
+        "expires_at": key.expires_at,
+    }
 
 
 def _seconds(expires: str) -> float | None:
-    return seconds_until(expires, time.time()) if expires else None
+    if expires:
+        return seconds_until(expires, time.time())
+    return None
 
 
 # People
@@ -108,7 +144,9 @@ def add(
     role: Annotated[str, typer.Option(help="viewer, operator, approver or admin.")] = "viewer",
     group: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A group of the user; may be repeated.", show_default=False),
+        typer.Option(
+            metavar="NAME", help="A group of the user; may be repeated.", show_default=False
+        ),
     ] = None,
     expires: Expires = "",
     db: Db = None,
@@ -117,7 +155,8 @@ def add(
 ) -> None:
     """Add a user and print their key, once. Only its hash is kept.
 
-    A viewer reads; an operator pauses, resumes, cancels, starts and halts; an approver decides; an admin may do everything.
+    A viewer reads; an operator pauses, resumes, cancels, starts and halts; an approver decides; an
+    admin may do everything.
     """
     with _users(db, file, new=True) as users:
         key = users.add(name, role, group or (), expires_in=_seconds(expires))
@@ -141,7 +180,9 @@ def list_users(db: Db = None, file: File = "", as_json: Json = False) -> None:
         terminal.print(Text(f"{fit('NAME', wide)}  ROLE      SINCE       GROUPS", style=DIM))
     for user in found:
         groups = ", ".join(map(visible, user.groups))
-        terminal.print(f"{fit(visible(user.name), wide)}  {user.role:<8}  {_day(user.created_at)}  {groups}".rstrip())
+        terminal.print(
+            f"{fit(visible(user.name), wide)}  {user.role:<8}  {_day(user.created_at)}  {groups}".rstrip()
+        )
     say(Text(f"{count(len(found), 'user')}.", style=DIM))
 
 
@@ -149,7 +190,9 @@ def list_users(db: Db = None, file: File = "", as_json: Json = False) -> None:
 @says("Not changed")
 def role(
     name: Name,
-    role: Annotated[str, typer.Argument(metavar="ROLE", help="viewer, operator, approver or admin.")],
+    role: Annotated[
+        str, typer.Argument(metavar="ROLE", help="viewer, operator, approver or admin.")
+    ],
     db: Db = None,
     file: File = "",
     as_json: Json = False,
@@ -165,7 +208,8 @@ def role(
 def groups(
     name: Name,
     group: Annotated[
-        list[str] | None, typer.Argument(metavar="[GROUP]...", help="All groups of the user.", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="[GROUP]...", help="All groups of the user.", show_default=False),
     ] = None,
     none: Annotated[bool, typer.Option("--none", help="Remove the user from every group.")] = False,
     db: Db = None,
@@ -176,7 +220,10 @@ def groups(
     if group and none:
         raise Invalid("name groups, or give --none, not both")
     with _users(db, file) as users:
-        user = users.set_groups(name, group or ()) if group or none else users.get(name)
+        if group or none:
+            user = users.set_groups(name, group or ())
+        else:
+            user = users.get(name)
     if user is None:
         raise NotFound(f"user {name!r:.80} not found")
     _print_user(user, as_json)
@@ -207,7 +254,9 @@ def remove(name: Name, db: Db = None, file: File = "", as_json: Json = False) ->
 
 @app.command()
 @says("No key made")
-def key(name: Name, expires: Expires = "", db: Db = None, file: File = "", as_json: Json = False) -> None:
+def key(
+    name: Name, expires: Expires = "", db: Db = None, file: File = "", as_json: Json = False
+) -> None:
     """Print another key for a user, once. The others stay valid; `revoke` ends one of them."""
     with _users(db, file) as users:
         new = users.new_key(name, expires_in=_seconds(expires))
@@ -221,8 +270,13 @@ def _print_key(user: "User", key: str, as_json: bool) -> None:
         print_json({**_shown(user), "key": key})
         return
     out().print(key)
-    say(Text(f"The key of {visible(user.name)}, {user.role}. It is not kept: store it now. "
-             "It goes into the console's login, or into `Authorization: Bearer KEY`.", style=DIM))  # fmt: skip
+    say(
+        Text(
+            f"The key of {visible(user.name)}, {user.role}. It is not kept: store it now. "
+            "It goes into the console's login, or into `Authorization: Bearer KEY`.",
+            style=DIM,
+        )
+    )
 
 
 @app.command()
@@ -237,7 +291,10 @@ def keys(name: Name, db: Db = None, file: File = "", as_json: Json = False) -> N
     if found:
         out().print(Text("ID            KEY         SINCE       EXPIRES", style=DIM))
     for key in found:
-        until = "never" if key.expires_at is None else _until(key.expires_at)
+        if key.expires_at is None:
+            until = "never"
+        else:
+            until = _until(key.expires_at)
         out().print(f"{key.id}  adj_…{visible(key.hint)}   {_day(key.created_at)}  {until}")
     say(Text(f"{count(len(found), 'key')}. `adjourn user revoke ID` ends one.", style=DIM))
 
@@ -245,7 +302,12 @@ def keys(name: Name, db: Db = None, file: File = "", as_json: Json = False) -> N
 @app.command()
 @says("Not revoked")
 def revoke(
-    key: Annotated[str, typer.Argument(metavar="ID", help="A key's id from `adjourn user keys`, or the key itself.")],
+    key: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", help="A key's id from `adjourn user keys`, or the key itself."
+        ),
+    ],
     db: Db = None,
     file: File = "",
     as_json: Json = False,
@@ -256,7 +318,12 @@ def revoke(
     if as_json:
         print_json({"revoked": ended.id, "user": ended.user})
     else:
-        say(Text(f"The key {ended.id} of {visible(ended.user)} is revoked, with its sessions.", style=DIM))
+        say(
+            Text(
+                f"The key {ended.id} of {visible(ended.user)} is revoked, with its sessions.",
+                style=DIM,
+            )
+        )
 
 
 @app.command()
@@ -276,5 +343,8 @@ def _day(at: float) -> str:
 
 
 def _until(at: float) -> str:
-    over = "" if at > time.time() else "  expired"
+    if at > time.time():
+        over = ""
+    else:
+        over = "  expired"
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(at)) + over

@@ -10,19 +10,19 @@ import typer
 from rich.text import Text
 
 from adjourn.cli.commands.control import print_preview
-from adjourn.cli.database import with_runtime
 from adjourn.cli.error_report import report, says
 from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.loaded_run import status_of
+from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, Json, RunId
 from adjourn.cli.person import person
 from adjourn.cli.terminal.console import out, print_line, say
 from adjourn.cli.terminal.ctrl_c import on_interrupt
 from adjourn.cli.terminal.format import DIM, EXIT, count
 from adjourn.cli.terminal.hints import command
-from adjourn.cli.terminal.keyboard import Keys
-from adjourn.cli.terminal.live_view import JsonView, TextView, View
-from adjourn.cli.terminal.prompt import Later, Withdrawn, confirm, read, withdrawable
+from adjourn.cli.terminal.keyboard import Keyboard
+from adjourn.cli.terminal.live_view import JsonView, LiveView, TextView
+from adjourn.cli.terminal.prompt import DecideLater, NoLongerOpen, confirm, read, withdrawable
 from adjourn.cli.terminal.screen import Screen
 from adjourn.driver.threads import in_thread
 from adjourn.errors import AdjournError
@@ -44,18 +44,26 @@ def watch(
     db: Db = None,
     as_json: Json = False,
     by: By = None,
-    after: Annotated[int, typer.Option(metavar="RECORD", min=0, help="Only events after this record.")] = 0,
-    rest: Annotated[bool, typer.Option("--rest", help="Also leave when it waits for a person.")] = False,
+    after: Annotated[
+        int, typer.Option(metavar="RECORD", min=0, help="Only events after this record.")
+    ] = 0,
+    rest: Annotated[
+        bool, typer.Option("--rest", help="Also leave when it waits for a person.")
+    ] = False,
 ) -> None:
     """Follow a run until it ends, from any process. Leaving does not stop it.
 
-    At a terminal, single keys pause, resume, cancel and send messages. The exit code says how it ended, 0 if you left.
+    At a terminal, single keys pause, resume, cancel and send messages. The exit code says how it
+    ended, 0 if you left.
     """
 
     name = person(db, by).name
 
     async def work(rt: Runtime) -> int:
-        view = JsonView() if as_json else TextView(Screen(out()), {"": KEYS} if sys.stdin.isatty() else {})
+        if as_json:
+            view = JsonView()
+        else:
+            view = TextView(Screen(out()), {"": KEYS} if sys.stdin.isatty() else {})
         found = await rt.get((await find_run(rt, run)).id)
         return await Watcher(rt, found, view, name, rest, db).follow(after, keys=not as_json)
 
@@ -65,20 +73,30 @@ def watch(
 class Watcher:
     """Follows one run and does what the keys say."""
 
-    def __init__(self, rt: Runtime, run: Run[Any], view: View, by: str, rest: bool, db: str | None) -> None:
-        self._rt, self._run, self._view, self._by, self._rest, self._db = rt, run, view, by, rest, db
+    def __init__(
+        self, rt: Runtime, run: Run[Any], view: LiveView, by: str, rest: bool, db: str | None
+    ) -> None:
+        self._rt, self._run, self._view, self._by, self._rest, self._db = (
+            rt,
+            run,
+            view,
+            by,
+            rest,
+            db,
+        )
         self._news, self._leaves = asyncio.Event(), asyncio.Event()
         self._busy: asyncio.Task[None] | None = None
         self._asks: threading.Event | None = None
-        self._keys = Keys(self._pressed, on=False)
+        self._keys = Keyboard(self._pressed, on=False)
 
     async def follow(self, after: int, *, keys: bool) -> int:
-        """Until the run ends, rests (if that was wanted) or the person leaves; the code to exit with."""
+        """Until the run ends, rests (if that was wanted) or the person leaves; the code to exit
+        with."""
         loop = asyncio.get_running_loop()
         after = await self._begin(after)
         watcher, painter = loop.create_task(self._watch(after)), loop.create_task(self._paint())
         leaver = loop.create_task(self._leaves.wait())
-        self._keys = Keys(self._pressed, on=keys and sys.stdout.isatty())
+        self._keys = Keyboard(self._pressed, on=keys and sys.stdout.isatty())
         try:
             with self._keys, on_interrupt(lambda: loop.call_soon_threadsafe(self._leave)):
                 await asyncio.wait({watcher, painter, leaver}, return_when=asyncio.FIRST_COMPLETED)
@@ -86,7 +104,12 @@ class Watcher:
                 if task.done():
                     task.result()  # what went wrong is said
         finally:
-            tasks: list[asyncio.Task[Any]] = [watcher, painter, leaver, *([self._busy] if self._busy else [])]
+            tasks: list[asyncio.Task[Any]] = [
+                watcher,
+                painter,
+                leaver,
+                *([self._busy] if self._busy else []),
+            ]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -139,7 +162,12 @@ class Watcher:
             output = getattr(ended, "output", None)
             print_line({"event": "end", "run_id": self._run.id, "status": status, "output": output})
         if self._leaves.is_set():
-            say(Text(f"Left. {visible(self._run.id)} is {status}; leaving stopped nothing.", style=DIM))
+            say(
+                Text(
+                    f"Left. {visible(self._run.id)} is {status}; leaving stopped nothing.",
+                    style=DIM,
+                )
+            )
             return 0
         return EXIT.get(status, 0)
 
@@ -164,8 +192,12 @@ class Watcher:
             await verb()
         except AdjournError as e:
             self._view.rest()
-            report(e, {"s": "Not said", "c": "Not cancelled", "r": "Not resumed"}.get(key, "Not paused"), db=self._db)
-        except (Later, Withdrawn):
+            report(
+                e,
+                {"s": "Not said", "c": "Not cancelled", "r": "Not resumed"}.get(key, "Not paused"),
+                db=self._db,
+            )
+        except (DecideLater, NoLongerOpen):
             pass
         finally:
             self._asks = None
@@ -179,7 +211,10 @@ class Watcher:
         preview = await self._run.cancel_preview()
         self._view.rest()
         print_preview(preview)
-        question = f"Cancel and undo {len(preview.undo)}?" if preview.undo else "Cancel? Nothing has to be undone."
+        if preview.undo:
+            question = f"Cancel and undo {len(preview.undo)}?"
+        else:
+            question = "Cancel? Nothing has to be undone."
         if await self._typed(lambda: confirm(question)):
             await self._run.cancel(by=self._by)
 

@@ -1,4 +1,5 @@
-"""`adjourn worker`: a process that advances runs until it is told to stop, and then hands them back."""
+"""`adjourn worker`: a process that advances runs until it is told to stop, and then hands them
+back."""
 
 import asyncio
 import os
@@ -12,9 +13,9 @@ from rich.text import Text
 
 from adjourn.cli import event_loop
 from adjourn.cli.completion import complete_programs
-from adjourn.cli.database import address_of
 from adjourn.cli.error_report import says
 from adjourn.cli.loaded_run import load_run
+from adjourn.cli.opened_database import address_of
 from adjourn.cli.options import AuditKeyFile, Db, DecidersFile, Json, Resources, sealing_key
 from adjourn.cli.program_loader import NotImportable, programs_of, resources_of
 from adjourn.cli.terminal.activity_line import activity_line
@@ -39,7 +40,9 @@ def worker(
     programs: Annotated[
         list[str],
         typer.Argument(
-            metavar="APP.PY:NAME", help="A file or module, and its agent or flow.", autocompletion=complete_programs
+            metavar="APP.PY:NAME",
+            help="A file or module, and its agent or flow.",
+            autocompletion=complete_programs,
         ),
     ],
     db: Db = None,
@@ -49,25 +52,40 @@ def worker(
     lease: Annotated[
         float, typer.Option(help="Seconds after which a worker that does not respond is replaced.")
     ] = 15.0,
-    grace: Annotated[float, typer.Option(help="Seconds that running tools get when it stops.")] = 5.0,
+    grace: Annotated[
+        float, typer.Option(help="Seconds that running tools get when it stops.")
+    ] = 5.0,
     max_deaths: Annotated[
-        int, typer.Option(help="A run whose worker dies so many times in a row waits for a person.", min=1)
+        int,
+        typer.Option(
+            help="A run whose worker dies so many times in a row waits for a person.", min=1
+        ),
     ] = MAX_DEATHS,
-    on_change: Annotated[str, typer.Option(help="Runs of a changed agent or flow: refuse, or warn.")] = "refuse",
+    on_change: Annotated[
+        str, typer.Option(help="Runs of a changed agent or flow: refuse, or warn.")
+    ] = "refuse",
     audit_key: AuditKeyFile = "",
     deciders: DecidersFile = "",
     retain: Annotated[
         str,
-        typer.Option(metavar="SPAN", help="Prune runs that ended longer ago: 12h, 30d, 4w.", show_default=False),
+        typer.Option(
+            metavar="SPAN",
+            help="Prune runs that ended longer ago: 12h, 30d, 4w.",
+            show_default=False,
+        ),
     ] = "",
     archive: Annotated[
-        str, typer.Option(metavar="DIR", help="With --retain: write each run there first.", show_default=False)
+        str,
+        typer.Option(
+            metavar="DIR", help="With --retain: write each run there first.", show_default=False
+        ),
     ] = "",
 ) -> None:
     """Advance the runs of agents and flows until Ctrl-C. Then, or at SIGTERM, release them.
 
-    It prints one line for every run that stops. Start as many workers as you like: each run has one at a time. With --deciders
-    no gated call starts without a decision that one of them has signed; the file is read again when it changes.
+    It prints one line for every run that stops. Start as many workers as you like: each run has one
+    at a time. With --deciders no gated call starts without a decision that one of them has signed;
+    the file is read again when it changes.
     """
     try:
         loaded = [program for reference in programs for program in programs_of(reference)]
@@ -78,13 +96,24 @@ def worker(
     if on_change not in ("refuse", "warn"):
         raise InvalidDefinition(f"--on-change is 'refuse' or 'warn', not {on_change!r}")
     if archive and not retain:
-        raise InvalidDefinition("--archive says where what is pruned is put", advice="say --retain as well")
+        raise InvalidDefinition(
+            "--archive says where what is pruned is put", advice="say --retain as well"
+        )
     log_to(say)
     rt = Runtime(
-        address_of(db), loaded, resources=given, concurrency=concurrency, lease=lease, grace=grace, on_change=on_change,
-        max_deaths=max_deaths, audit_key=sealing_key(audit_key), deciders=deciders or None,
-        retain=retain or None, archive=archive or None,
-    )  # fmt: skip
+        address_of(db),
+        loaded,
+        resources=given,
+        concurrency=concurrency,
+        lease=lease,
+        grace=grace,
+        on_change=on_change,
+        max_deaths=max_deaths,
+        audit_key=sealing_key(audit_key),
+        deciders=deciders or None,
+        retain=retain or None,
+        archive=archive or None,
+    )
     event_loop.run(_serve(rt, [p.name for p in loaded], address_of(db), as_json))
 
 
@@ -97,21 +126,32 @@ async def _serve(rt: Runtime, names: list[str], address: str, as_json: bool) -> 
         worker = rt.worker
         listed = ", ".join(visible(name) for name in names)
         place = visible(without_password(address))
-        say(Text(f"Worker {os.getpid()} advances {listed} on {place}. Ctrl-C hands the runs back.", style=DIM))
-        reporter = asyncio.create_task(_report(rt, Reporter(set(names), told, as_json)))
+        say(
+            Text(
+                f"Worker {os.getpid()} advances {listed} on {place}. Ctrl-C hands the runs back.",
+                style=DIM,
+            )
+        )
+        reporter = asyncio.create_task(_report(rt, WorkerLog(set(names), told, as_json)))
         await stop.wait()
         say(Text("Stopping: tools in flight finish, then the runs are handed back.", style=DIM))
         reporter.cancel()
         await asyncio.gather(reporter, return_exceptions=True)
     if left := worker.left:
-        say(Text(f"Stopped, and ended what was still at work: {', '.join(left)}. Those calls are in doubt.", style=DIM))
+        say(
+            Text(
+                f"Stopped, and ended what was still at work: {', '.join(left)}. Those calls are in doubt.",
+                style=DIM,
+            )
+        )
         sys.stdout.flush()
         os._exit(0)  # they do not end by themselves, and nobody may wait for them
     say(Text("Stopped. Nothing is lost; another worker goes on.", style=DIM))
 
 
 def _listen(stop: asyncio.Event) -> None:
-    """The first signal stops in order; the second at once (the journal is safe, calls in flight are in doubt)."""
+    """The first signal stops in order; the second at once (the journal is safe, calls in flight are
+    in doubt)."""
     loop = asyncio.get_running_loop()
 
     def hear() -> None:
@@ -130,7 +170,7 @@ def _listen(stop: asyncio.Event) -> None:
 
 
 @dataclass(slots=True)
-class Reporter:
+class WorkerLog:
     """Tells of each run of its programs, once, that it has come to rest."""
 
     names: set[str]
@@ -151,10 +191,12 @@ class Reporter:
             sys.stdout.write(to_json(view, indent=None) + "\n")
             return
         name = f"  {short_id(view.run_id)}  {visible(view.agent)}  "
-        out().print(Text.assemble(status_mark(view.status), name, visible(brief(activity_line(view)))))
+        out().print(
+            Text.assemble(status_mark(view.status), name, visible(brief(activity_line(view))))
+        )
 
 
-async def _report(rt: Runtime, reporter: Reporter) -> None:
+async def _report(rt: Runtime, reporter: WorkerLog) -> None:
     bell = asyncio.Event()
     end = rt.store.subscribe("", bell.set)
     try:

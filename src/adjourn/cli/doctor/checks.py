@@ -1,4 +1,5 @@
-"""The checks behind `adjourn doctor`: each looks at one thing and says what it found. None of them changes anything."""
+"""The checks behind `adjourn doctor`: each looks at one thing and says what it found. None of them
+changes anything."""
 
 import os
 import shutil
@@ -47,15 +48,27 @@ NAMED = 5
 
 
 def store(database: Database, db: str | None) -> list[Finding]:
-    """Whether it can be written, how new its schema is, how long a commit takes, and whether there is room."""
+    """Whether it can be written, how new its schema is, how long a commit takes, and whether there
+    is room."""
     schema, newest = database.schema, database.newest_schema
     if not schema:
         return [
-            wrong("store", f"{database.where!r} is not an Adjourn database", "Name another", "adjourn doctor --db PATH")
+            wrong(
+                "store",
+                f"{database.where!r} is not an Adjourn database",
+                "Name another",
+                "adjourn doctor --db PATH",
+            )
         ]
     if schema > newest:
         advice = ("Install", "a newer Adjourn; nothing was changed")
-        return [wrong("store", f"{database.where} has schema {schema}, this Adjourn knows {newest}", *advice)]
+        return [
+            wrong(
+                "store",
+                f"{database.where} has schema {schema}, this Adjourn knows {newest}",
+                *advice,
+            )
+        ]
     if isinstance(database, DatabaseFile) and (closed := _closed(database)):
         return [closed]
     took = database.commit_time()
@@ -67,7 +80,11 @@ def store(database: Database, db: str | None) -> list[Finding]:
     if schema < newest:
         advice = ("Migrate", command(db, "db migrate"))
         found.append(
-            look("schema", f"{schema}; this Adjourn makes {newest}, and migrates it when it opens it", *advice)
+            look(
+                "schema",
+                f"{schema}; this Adjourn makes {newest}, and migrates it when it opens it",
+                *advice,
+            )
         )
     if isinstance(database, DatabaseFile):
         found += _room(database)
@@ -88,7 +105,14 @@ def _room(file: DatabaseFile) -> list[Finding]:
     free = shutil.disk_usage(Path(file.path).absolute().parent).free
     if free >= ROOM:
         return []
-    return [wrong("disk", f"{free:,} bytes are free", "Make room", "runs stop when it is full; nothing is lost")]
+    return [
+        wrong(
+            "disk",
+            f"{free:,} bytes are free",
+            "Make room",
+            "runs stop when it is full; nothing is lost",
+        )
+    ]
 
 
 async def is_whole(database: Database, db: str | None, *, deep: bool) -> list[Finding]:
@@ -100,7 +124,12 @@ async def is_whole(database: Database, db: str | None, *, deep: bool) -> list[Fi
     if isinstance(database, DatabaseFile):
         found.append(fine("structure", "SQLite finds nothing wrong with it"))
     if database.schema != database.newest_schema:
-        return [*found, look("journals", "not checked: the schema is older", "Migrate", command(db, "db migrate"))]
+        return [
+            *found,
+            look(
+                "journals", "not checked: the schema is older", "Migrate", command(db, "db migrate")
+            ),
+        ]
     async with Runtime(database.address) as rt:
         checked = await rt.verification()
     runs = database.counts()["runs"]
@@ -115,7 +144,9 @@ async def is_whole(database: Database, db: str | None, *, deep: bool) -> list[Fi
     ):
         advice = ("Look", "somebody has edited the database; compare it with a copy")
         found.append(
-            wrong(name, f"{count(len(places), 'place')} broken: {places[0]}", *advice, broken=places)
+            wrong(
+                name, f"{count(len(places), 'place')} broken: {places[0]}", *advice, broken=places
+            )
             if places
             else fine(name, said if name == "journals" or not checked else "checked, none broken")
         )
@@ -130,7 +161,9 @@ def rights(file: DatabaseFile) -> Finding:
     folder = Path(file.path).absolute().parent
     open_folder = stat.S_IMODE(folder.stat().st_mode)
     names = " ".join(quoted(str(part)) for part in modes)
-    if any(mode & 0o022 for mode in modes.values()) or (open_folder & 0o002 and not open_folder & stat.S_ISVTX):
+    if any(mode & 0o022 for mode in modes.values()) or (
+        open_folder & 0o002 and not open_folder & stat.S_ISVTX
+    ):
         return wrong(
             "rights",
             "other users of this machine can change it, and so approve anything",
@@ -138,7 +171,12 @@ def rights(file: DatabaseFile) -> Finding:
             f"chmod 600 {names}",
         )
     if any(mode & 0o044 for mode in modes.values()):
-        return look("rights", "other users of this machine can read every journal", "Close it", f"chmod 600 {names}")
+        return look(
+            "rights",
+            "other users of this machine can read every journal",
+            "Close it",
+            f"chmod 600 {names}",
+        )
     return fine("rights", "only its owner can read it")
 
 
@@ -147,8 +185,13 @@ def clock(database: Database, now: float) -> Finding:
     behind = database.newest() - now
     if behind > SKEW:
         said = f"{duration(behind)} behind the database: timers fire late, leases are safe"
-        return wrong("clock", said, "Fix", "start time synchronisation on this machine", behind=behind)
-    return fine("clock", f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(now))}, not behind the database")
+        return wrong(
+            "clock", said, "Fix", "start time synchronisation on this machine", behind=behind
+        )
+    return fine(
+        "clock",
+        f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(now))}, not behind the database",
+    )
 
 
 def secret() -> Finding:
@@ -168,10 +211,18 @@ def files() -> Finding:
     now, most = files_allowed()
     room = most - FILES_ELSEWHERE
     if room < CONNECTIONS:
-        text = f"{most:,} files may be open at most: a server has at most {max(1, room):,} connections"
+        text = (
+            f"{most:,} files may be open at most: a server has at most {max(1, room):,} connections"
+        )
         return look("files", text, "Raise it", f"ulimit -Hn {CONNECTIONS + FILES_ELSEWHERE}")
-    shown = "any number of" if now == UNLIMITED else f"{now:,}"
-    return fine("files", f"{shown} files may be open; a server takes what it needs for {CONNECTIONS:,} connections")
+    if now == UNLIMITED:
+        shown = "any number of"
+    else:
+        shown = f"{now:,}"
+    return fine(
+        "files",
+        f"{shown} files may be open; a server takes what it needs for {CONNECTIONS:,} connections",
+    )
 
 
 # The runs
@@ -182,8 +233,14 @@ def restored(database: Database, db: str | None) -> list[Finding]:
     held = database.restored()
     if not held:
         return []
-    text = f"{count(held, 'run')} paused since a backup was restored: what they did after it is not known here"
-    advice = ("Look at each, then resume or cancel it", command(db, "runs", options=("--status", "paused")))
+    text = (
+        f"{count(held, 'run')} paused since a backup was restored: what they did after "
+        f"it is not known here"
+    )
+    advice = (
+        "Look at each, then resume or cancel it",
+        command(db, "runs", options=("--status", "paused")),
+    )
     return [look("restored", text, *advice, held=held)]
 
 
@@ -199,7 +256,9 @@ async def workers(rt: Runtime, programs: Sequence[str], db: str | None) -> list[
         waited = now - _due_since(row)
         if row.worker and is_dead(row.worker):
             died.append((row, f"{row.id} was left by a worker that died"))
-        elif (not row.worker or row.lease_until <= now) and waited > ALONE and row.id not in misfits:
+        elif (
+            (not row.worker or row.lease_until <= now) and waited > ALONE and row.id not in misfits
+        ):
             alone.append((row, f"{row.id} has had no worker for {duration(waited)}"))
     found: list[Finding] = []
     for misfit in [misfit for misfit in misfits.values() if not misfit.queued][:NAMED]:
@@ -214,12 +273,16 @@ async def workers(rt: Runtime, programs: Sequence[str], db: str | None) -> list[
 def _remedy(misfit: Misfit, db: str | None) -> tuple[str, str]:
     """What a person may do about a run that no worker fits."""
     if misfit.fingerprint:
-        return "Start a worker of the old version, or accept the change", command(db, "accept", misfit.run)
+        return "Start a worker of the old version, or accept the change", command(
+            db, "accept", misfit.run
+        )
     return "See", command(db, "show", misfit.run)
 
 
 def _due_since(row: RunRow) -> float:
-    return row.updated_at if row.status in RUNNABLE else max(row.updated_at, row.wake_at)
+    if row.status in RUNNABLE:
+        return row.updated_at
+    return max(row.updated_at, row.wake_at)
 
 
 def _named(name: str, db: str | None, rows: list[tuple[RunRow, str]]) -> list[Finding]:
@@ -229,7 +292,12 @@ def _named(name: str, db: str | None, rows: list[tuple[RunRow, str]]) -> list[Fi
         found.append(look(name, text, "Start one", start, run_id=row.id))
     if len(rows) > NAMED:
         found.append(
-            look(name, f"and {len(rows) - NAMED:,} more", "See", command(db, "runs", options=("--status", "ready")))
+            look(
+                name,
+                f"and {len(rows) - NAMED:,} more",
+                "See",
+                command(db, "runs", options=("--status", "ready")),
+            )
         )
     return found
 
@@ -244,12 +312,27 @@ async def people(rt: Runtime, db: str | None) -> list[Finding]:
     if failed:
         advice = ("See", command(db, "runs", options=("--status", "failed")))
         found.append(
-            look("failed", f"{count(len(failed), 'run')} failed and can be resumed", *advice, count=len(failed))
+            look(
+                "failed",
+                f"{count(len(failed), 'run')} failed and can be resumed",
+                *advice,
+                count=len(failed),
+            )
         )
     halts: Sequence[Halt] = await rt.halts()
     for halt in halts:
-        text = f"{halt.scope} is halted since {duration(rt.store.now() - halt.at)} by {halt.by}: {halt.reason}"
-        found.append(look("halt", text, "Lift it", command(db, "unhalt", halt.scope, options=("--reason", "…"))))
+        text = (
+            f"{halt.scope} is halted since {duration(rt.store.now() - halt.at)} by "
+            f"{halt.by}: {halt.reason}"
+        )
+        found.append(
+            look(
+                "halt",
+                text,
+                "Lift it",
+                command(db, "unhalt", halt.scope, options=("--reason", "…")),
+            )
+        )
     return found
 
 
@@ -258,7 +341,9 @@ async def letters(rt: Runtime, db: str | None) -> list[Finding]:
     endpoints = await rt.store.endpoints()
     dead = await rt.store.letters("dead", limit=1000)
     now = rt.store.now()
-    late = [letter for letter in await rt.store.letters("due", limit=1000) if now - letter.at > LATE]
+    late = [
+        letter for letter in await rt.store.letters("due", limit=1000) if now - letter.at > LATE
+    ]
     found: list[Finding] = []
     if dead:
         last = dead[-1]
@@ -276,7 +361,11 @@ async def letters(rt: Runtime, db: str | None) -> list[Finding]:
 async def decisions(rt: Runtime) -> Finding:
     """Whether decisions are signed, and so what whoever can write the file can do."""
     if await rt.store.signed():
-        return fine("decisions", "signed: serve needs --signing-key, and every worker --deciders", signed=True)
+        return fine(
+            "decisions",
+            "signed: serve needs --signing-key, and every worker --deciders",
+            signed=True,
+        )
     return fine("decisions", "not signed: whoever can write the file can decide", signed=False)
 
 
@@ -293,7 +382,9 @@ async def users(rt: Runtime, path: Path, db: str | None) -> list[Finding]:
         said.append(look("users", "nobody is an admin", "Add one", _add_user(db, "admin")))
     deciders = [user for user in found if user.role in ("approver", "admin")]
     if not deciders:
-        said.append(look("users", "nobody can decide over the API", "Add one", _add_user(db, "approver")))
+        said.append(
+            look("users", "nobody can decide over the API", "Add one", _add_user(db, "approver"))
+        )
     there: set[str] = set()
     for user in deciders:
         there.update(user.groups)

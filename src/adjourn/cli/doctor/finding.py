@@ -15,7 +15,8 @@ MARKS = {"fine": ("✓", "green"), "look": ("!", "yellow"), "wrong": ("✗", "re
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line. `advice` is a word and what to type, for example `("Start one", "adjourn worker app.py:travel")`."""
+    """One line. `advice` is a word and what to type, for example
+    `("Start one", "adjourn worker app.py:travel")`."""
 
     level: Literal["fine", "look", "wrong"]
     name: str
@@ -49,15 +50,29 @@ def print_findings(found: Sequence[Finding], terminal: Terminal) -> None:
     for finding in found:
         glyph, colour = MARKS[finding.level]
         for line, piece in enumerate(wrap(visible(finding.text), max(20, terminal.width - space))):
-            head = f"{finding.name:<{space - 4}}" if line == 0 else " " * (space - 4)
-            terminal.print(Text.assemble((glyph if line == 0 else " ", colour), " ", head, "  ", piece))
+            if line == 0:
+                head = f"{finding.name:<{space - 4}}"
+            else:
+                head = " " * (space - 4)
+            terminal.print(
+                Text.assemble((glyph if line == 0 else " ", colour), " ", head, "  ", piece)
+            )
         if finding.advice:
-            terminal.print(Text.assemble(" " * space, (f"{finding.advice[0]}  ", DIM), finding.advice[1]))
+            terminal.print(
+                Text.assemble(" " * space, (f"{finding.advice[0]}  ", DIM), finding.advice[1])
+            )
     levels = [finding.level for finding in found]
     words = (("fine", "fine"), ("look", "to look at"), ("wrong", "wrong"))
-    say(Text(", ".join(f"{levels.count(level)} {word}" for level, word in words if level in levels), style=DIM))
+    say(
+        Text(
+            ", ".join(f"{levels.count(level)} {word}" for level, word in words if level in levels),
+            style=DIM,
+        )
+    )
 
 
 def exit_of(found: Sequence[Finding]) -> int:
     """1 if something is wrong."""
-    return 1 if any(finding.level == "wrong" for finding in found) else 0
+    if any(finding.level == "wrong" for finding in found):
+        return 1
+    return 0

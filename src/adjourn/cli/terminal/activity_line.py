@@ -34,9 +34,13 @@ def activity_line(view: RunView) -> str:
 def _waiting(view: RunView) -> str:
     now = view.now
     if not now.kind:
-        return "a timer" if view.wake_at else ""
+        if view.wake_at:
+            return "a timer"
+        return ""
     text = now.text or interrupt_title(now.kind, now.type, "".join(now.tools[:1]))
-    return f"{text}, and {now.more} more" if now.more else text
+    if now.more:
+        return f"{text}, and {now.more} more"
+    return text
 
 
 def _ended(view: RunView) -> str:
@@ -44,8 +48,12 @@ def _ended(view: RunView) -> str:
     if view.erased_at:
         return f"erased {_by(now.by, now.reason)}"
     if view.status == RunStatus.CANCELLED:
-        return f"{now.more} left behind" if now.more else "nothing left behind"
-    return f"by {now.reason}" if view.status == RunStatus.STOPPED else now.text
+        if now.more:
+            return f"{now.more} left behind"
+        return "nothing left behind"
+    if view.status == RunStatus.STOPPED:
+        return f"by {now.reason}"
+    return now.text
 
 
 def _by(by: str, reason: str) -> str:

@@ -1,4 +1,5 @@
-"""Where words go: data to stdout, talk to stderr; colour only for a terminal that wants it; nothing raw, ever."""
+"""Where words go: data to stdout, talk to stderr; colour only for a terminal that wants it; nothing
+raw, ever."""
 
 import json
 import os
@@ -15,10 +16,34 @@ from adjourn.views.visible import shown
 
 Line = str | Text
 
-_ASCII = str.maketrans({
-    "◆": "!", "●": "*", "‖": "=", "✓": "+", "✗": "x", "⊘": "-", "↶": "<", "○": "o", "■": "#", "·": "-", "›": ">", "–": "-",
-    "…": "...", "⟨": "<", "⟩": ">", "┊": "|", "├": "|", "└": "`", "’": "'", "─": "-", "→": "->", "▌": "_", "“": '"', "”": '"',
-})  # fmt: skip
+_ASCII = str.maketrans(
+    {
+        "◆": "!",
+        "●": "*",
+        "‖": "=",
+        "✓": "+",
+        "✗": "x",
+        "⊘": "-",
+        "↶": "<",
+        "○": "o",
+        "■": "#",
+        "·": "-",
+        "›": ">",
+        "–": "-",
+        "…": "...",
+        "⟨": "<",
+        "⟩": ">",
+        "┊": "|",
+        "├": "|",
+        "└": "`",
+        "’": "'",
+        "─": "-",
+        "→": "->",
+        "▌": "_",
+        "“": '"',
+        "”": '"',
+    }
+)
 WIDE = 1_000_000
 """The width of a pipe: nothing is wrapped or shortened there."""
 
@@ -28,15 +53,28 @@ class Terminal:
 
     def __init__(self, stream: TextIO) -> None:
         self.tty = stream.isatty()
-        self._utf8 = (getattr(stream, "encoding", None) or "").lower().replace("-", "").replace("_", "") in ("utf8", "")
+        self._utf8 = (getattr(stream, "encoding", None) or "").lower().replace("-", "").replace(
+            "_", ""
+        ) in ("utf8", "")
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
-        plain = self._plain = not self.tty or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+        plain = self._plain = (
+            not self.tty or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+        )
         self._console = Console(
-            file=stream, color_system=None if plain else "standard", force_terminal=self.tty, highlight=False,
-            markup=False, emoji=False, soft_wrap=True, width=None if self.tty else WIDE,
-        )  # fmt: skip
-        self.width = max(40, min(self._console.width, 120)) if self.tty else WIDE
+            file=stream,
+            color_system=None if plain else "standard",
+            force_terminal=self.tty,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            soft_wrap=True,
+            width=None if self.tty else WIDE,
+        )
+        if self.tty:
+            self.width = max(40, min(self._console.width, 120))
+        else:
+            self.width = WIDE
         self.moves = self.tty and os.environ.get("TERM") != "dumb"
         """Whether lines that are there can be written again."""
         self._stream = stream
@@ -58,7 +96,10 @@ class Terminal:
     def print(self, *lines: Line, end: str = "\n") -> None:
         """Write each line, styled or not."""
         for line in lines:
-            text = Text(line) if isinstance(line, str) else line
+            if isinstance(line, str):
+                text = Text(line)
+            else:
+                text = line
             if not self._utf8 or not text.plain.replace("\n", "").isprintable():
                 text = self._safe(text)
             if self._plain:
@@ -69,9 +110,16 @@ class Terminal:
     def _safe(self, text: Text) -> Text:
         """The last gate: whatever was not made visible before is made visible here."""
         parts: list[tuple[str, Any]] = []
-        for piece in text.divide(sorted({at for span in text.spans for at in (span.start, span.end)})):
-            plain = "".join(char if char == "\n" or char.isprintable() else shown(char) for char in piece.plain)
-            style = piece.spans[0].style if piece.spans else ""
+        for piece in text.divide(
+            sorted({at for span in text.spans for at in (span.start, span.end)})
+        ):
+            plain = "".join(
+                char if char == "\n" or char.isprintable() else shown(char) for char in piece.plain
+            )
+            if piece.spans:
+                style = piece.spans[0].style
+            else:
+                style = ""
             parts.append((plain if self._utf8 else plain.translate(_ASCII), style))
         return Text.assemble(*parts)
 
@@ -92,8 +140,11 @@ def say(*lines: Line) -> None:
 
 
 def to_json(value: Any, indent: int | None = 2) -> str:
-    """JSON in ASCII: every character that could do something to a terminal is escaped by the encoder."""
-    return json.dumps(value, ensure_ascii=True, indent=indent, default=_plain).replace("\x7f", "\\u007f")
+    """JSON in ASCII: every character that could do something to a terminal is escaped by the
+    encoder."""
+    return json.dumps(value, ensure_ascii=True, indent=indent, default=_plain).replace(
+        "\x7f", "\\u007f"
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -128,7 +179,9 @@ def fit(text: str, width: int) -> str:
         if used > width - 1:
             break
         kept += char
-    return fit(kept + "…", width) if width > 0 else ""
+    if width > 0:
+        return fit(kept + "…", width)
+    return ""
 
 
 def widths(rows: Sequence[Sequence[str]], size: Callable[[str], int]) -> list[int]:
@@ -137,7 +190,8 @@ def widths(rows: Sequence[Sequence[str]], size: Callable[[str], int]) -> list[in
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """`text` cut into pieces of at most `width` columns, after a space where there is one; no character is lost.
+    """`text` cut into pieces of at most `width` columns, after a space where there is one; no
+    character is lost.
 
     A character that is shown by its name is not cut, unless it is longer than a line.
     """

@@ -32,8 +32,14 @@ STATUSES: dict[str, tuple[str, str, str]] = {
 """Status → glyph, colour, word, which always come together."""
 
 EXIT: dict[str, int] = {
-    "completed": 0, "stopped": 0, "failed": 1, "waiting": 3, "paused": 3, "stuck": 3, "cancelled": 4,
-}  # fmt: skip
+    "completed": 0,
+    "stopped": 0,
+    "failed": 1,
+    "waiting": 3,
+    "paused": 3,
+    "stuck": 3,
+    "cancelled": 4,
+}
 """What a command that waits for a run exits with."""
 
 BRIEF = 200
@@ -56,7 +62,9 @@ def sentence_mark(status: str) -> Text:
 
 def short_id(run_id: str) -> str:
     """The beginning of a generated id (a prefix is accepted everywhere); other ids whole."""
-    return run_id[:9] if _GENERATED.fullmatch(run_id) else visible(run_id)
+    if _GENERATED.fullmatch(run_id):
+        return run_id[:9]
+    return visible(run_id)
 
 
 def duration(seconds: float) -> str:
@@ -70,7 +78,9 @@ def duration(seconds: float) -> str:
         return f"{s:.0f}s"
     minutes = int(s // 60)
     if minutes < 60:
-        return f"{minutes}m{int(s % 60):02d}s" if minutes < 10 else f"{minutes}m"
+        if minutes < 10:
+            return f"{minutes}m{int(s % 60):02d}s"
+        return f"{minutes}m"
     hours = minutes // 60
     if hours < 48:
         return f"{hours}h{minutes % 60:02d}m"
@@ -87,7 +97,8 @@ def age(seconds: float) -> str:
 
 
 def money(cost: float) -> str:
-    """A cost in the currency in which providers publish their prices; a dash where none is known."""
+    """A cost in the currency in which providers publish their prices; a dash where none is
+    known."""
     return f"${cost:,.2f}" if cost else "–"
 
 
@@ -116,16 +127,21 @@ def exact(value: Any) -> str:
 
 def brief(text: str) -> str:
     """The beginning of a text that is shown whole elsewhere."""
-    return text if len(text) <= BRIEF else text[:BRIEF] + "…"
+    if len(text) <= BRIEF:
+        return text
+    return text[:BRIEF] + "…"
 
 
 def cut(value: Any) -> Any:
-    """A value whose texts are no longer than a list could show, so that a list of large ones is quick."""
+    """A value whose texts are no longer than a list could show, so that a list of large ones is
+    quick."""
     if isinstance(value, str):
         return value[: BRIEF + 1]
     if isinstance(value, Mapping):
         return {str(k)[: BRIEF + 1]: cut(v) for k, v in list(value.items())[:BRIEF]}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    return [cut(v) for v in value[:BRIEF]] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list):
+        return [cut(v) for v in value[:BRIEF]]  # pyright: ignore[reportUnknownVariableType]
+    return value
 
 
 def arguments(args: Any) -> str:

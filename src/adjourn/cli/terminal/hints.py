@@ -1,11 +1,12 @@
-"""The commands that are printed for a person to type: whole, quoted for a shell, so that they can be pasted."""
+"""The commands that are printed for a person to type: whole, quoted for a shell, so that they can
+be pasted."""
 
 import os
 import re
 import shlex
 from collections.abc import Sequence
 
-from adjourn.cli.database import DEFAULT
+from adjourn.cli.opened_database import DEFAULT
 from adjourn.core.failure_likeness import likeness
 from adjourn.core.interrupt import Interrupt
 from adjourn.stores.address import VARIABLE, without_password
@@ -19,11 +20,14 @@ _PLAIN = re.compile(r"[\w@%+:,./…-][\w@%+=:,./…-]*")
 def quoted(text: str) -> str:
     """One word of a shell that means exactly `text`.
 
-    What cannot normally be seen is written as bytes in `$'…'`, which bash, zsh and ksh understand; otherwise any shell does.
+    What cannot normally be seen is written as bytes in `$'…'`, which bash, zsh and ksh understand;
+    otherwise any shell does.
     """
     if visible(text) != text:
         return "$'" + "".join(map(_escaped, text)) + "'"
-    return text if _PLAIN.fullmatch(text) else shlex.quote(text)
+    if _PLAIN.fullmatch(text):
+        return text
+    return shlex.quote(text)
 
 
 def _escaped(char: str) -> str:
@@ -35,7 +39,8 @@ def _escaped(char: str) -> str:
 
 
 def command(db: str | None, verb: str, *arguments: str, options: Sequence[str] = ()) -> str:
-    """`adjourn VERB ARGUMENTS OPTIONS`, with `--db` where the command would otherwise look elsewhere.
+    """`adjourn VERB ARGUMENTS OPTIONS`, with `--db` where the command would otherwise look
+    elsewhere.
 
     Args:
         db: the database as it was named; None for the usual one.
@@ -44,7 +49,10 @@ def command(db: str | None, verb: str, *arguments: str, options: Sequence[str] =
         options: likewise, after the arguments.
     """
     here = os.environ.get(VARIABLE) or DEFAULT
-    named = [] if db is None or db in (here, f"sqlite:///{here}") else ["--db", without_password(db)]
+    if db is None or db in (here, f"sqlite:///{here}"):
+        named = []
+    else:
+        named = ["--db", without_password(db)]
     said, more = map(quoted, arguments), map(quoted, (*options, *named))
     if any(word.startswith("-") for word in arguments):  # not an option, although it looks like one
         return " ".join(["adjourn", verb, *more, "--", *said])
@@ -52,7 +60,8 @@ def command(db: str | None, verb: str, *arguments: str, options: Sequence[str] =
 
 
 def how_to_decide(db: str | None, interrupt: Interrupt) -> list[tuple[str, str]]:
-    """What can be done about an interrupt: a word, and the command. Each is about what is shown of it now."""
+    """What can be done about an interrupt: a word, and the command. Each is about what is shown of
+    it now."""
     seen = ("--digest", interrupt.digest[:DIGITS])
     if interrupt.kind == "approval":
         return [
@@ -61,8 +70,11 @@ def how_to_decide(db: str | None, interrupt: Interrupt) -> list[tuple[str, str]]
         ]
     if interrupt.choices:
         said = [
-            (name.capitalize(), command(db, "answer", interrupt.ref, name, options=seen)) for name in interrupt.choices
+            (name.capitalize(), command(db, "answer", interrupt.ref, name, options=seen))
+            for name in interrupt.choices
         ]
         together = likeness("", interrupt) is not None
-        return [*said, ("All", command(db, "retry", interrupt.ref, options=("--all", *seen)))] if together else said
+        if together:
+            return [*said, ("All", command(db, "retry", interrupt.ref, options=("--all", *seen)))]
+        return said
     return [("Answer", command(db, "answer", interrupt.ref, "VALUE", options=seen))]

@@ -1,4 +1,5 @@
-"""What waits for a person, complete and exact: what would run, why it asks, and last the agent's own words."""
+"""What waits for a person, complete and exact: what would run, why it asks, and last the agent's
+own words."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,17 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from adjourn.cli.terminal.console import wrap
-from adjourn.cli.terminal.format import BRIEF, DIM, STATUSES, arguments, brief, cut, duration, exact, grouped
+from adjourn.cli.terminal.format import (
+    BRIEF,
+    DIM,
+    STATUSES,
+    arguments,
+    brief,
+    cut,
+    duration,
+    exact,
+    grouped,
+)
 from adjourn.cli.terminal.hints import quoted
 from adjourn.cli.terminal.value_rows import fields, marked, rows, schema_word
 from adjourn.core.interrupt import Interrupt, Seat, unsigned
@@ -20,7 +31,14 @@ from adjourn.views.audit_entry import AuditEntry
 from adjourn.views.interrupt_view import InterruptView, view_of
 from adjourn.views.timeline import Numbered, Timeline
 from adjourn.views.visible import lines, visible
-from adjourn.views.words import EFFECTS, EXPIRY, PROSE, InterruptStatus, interrupt_title, payload_line
+from adjourn.views.words import (
+    EFFECTS,
+    EXPIRY,
+    PROSE,
+    InterruptStatus,
+    interrupt_title,
+    payload_line,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +73,10 @@ def numbered(number: int, item: Item) -> NumberedInterrupt:
 
 def title(interrupt: Interrupt) -> str:
     """What is wanted, in a few words."""
-    tool = interrupt.call.tool if interrupt.call else ""
+    if interrupt.call:
+        tool = interrupt.call.tool
+    else:
+        tool = ""
     return interrupt_title(interrupt.kind, interrupt.type, tool)
 
 
@@ -64,9 +85,13 @@ async def look(rt: Runtime, interrupt: Interrupt) -> Item:
     store = rt.store
     row, records = await store.get(interrupt.run_id), await store.load(interrupt.run_id)
     audit = await store.audit(interrupt.run_id, limit=1000)
-    attempts = [AuditEntry.of(line) for line in audit if line.entry.get("interrupt") == interrupt.local]
+    attempts = [
+        AuditEntry.of(line) for line in audit if line.entry.get("interrupt") == interrupt.local
+    ]
     status = row.shown(store.now(), await rt.halted())
-    return item_of(records, interrupt, store.now(), title=row.title, run_status=status, attempts=attempts)
+    return item_of(
+        records, interrupt, store.now(), title=row.title, run_status=status, attempts=attempts
+    )
 
 
 def item_of(
@@ -138,7 +163,10 @@ def _facts(item: Item) -> Iterator[tuple[str, str]]:
     if i.call and (why := ": ".join(part for part in (i.call.reason, i.call.rule) if part)):
         yield "why", why
     if i.call and i.call.effect:
-        undo = "it can be undone" if i.call.undo else "it has no undo"
+        if i.call.undo:
+            undo = "it can be undone"
+        else:
+            undo = "it has no undo"
         yield "effect", f"{EFFECTS.get(i.call.effect, i.call.effect)}; {undo}"
     if needed := seats_line(i):
         yield "needs", needed
@@ -155,7 +183,8 @@ def _facts(item: Item) -> Iterator[tuple[str, str]]:
 
 
 def seats_line(i: Interrupt) -> str:
-    """Who must agree and who has: `2 of 3: finance ana · leads – · anybody but eve bob`. "" if one person, whoever it is, will do.
+    """Who must agree and who has: `2 of 3: finance ana · leads – · anybody but eve bob`. "" if one
+    person, whoever it is, will do.
 
     Names are as they were recorded.
     """
@@ -201,10 +230,16 @@ class ListLine:
 
 def list_line(i: Interrupt) -> ListLine:
     """The item for a list, shortened if it is long."""
-    content = i.call.arguments if i.call else i.payload
+    if i.call:
+        content = i.call.arguments
+    else:
+        content = i.payload
     kept = cut(content)
     text = _line(i, kept)
-    again = f"{visible(unsigned(i.disowned))} · " if i.disowned else ""
+    if i.disowned:
+        again = f"{visible(unsigned(i.disowned))} · "
+    else:
+        again = ""
     return ListLine(again + brief(text), kept == content and len(text) <= BRIEF)
 
 
@@ -216,9 +251,14 @@ def _line(i: Interrupt, content: Any) -> str:
     if content is None:
         return visible(title(i))
     what = payload_line(content)
-    text = visible(what) if isinstance(what, str) else exact(what)
+    if isinstance(what, str):
+        text = visible(what)
+    else:
+        text = exact(what)
     if what is content:
         return text
     named = next(name for name in PROSE if content.get(name) is what)
     rest = {name: value for name, value in content.items() if name != named}
-    return f"{text} {exact(rest)}" if rest else text
+    if rest:
+        return f"{text} {exact(rest)}"
+    return text

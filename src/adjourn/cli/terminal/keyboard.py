@@ -10,20 +10,24 @@ from types import TracebackType
 from typing import Any
 
 
-class Keys:
-    """While it is open, `press` is called with every key. Ctrl-C stays a signal. Without a terminal it does nothing."""
+class Keyboard:
+    """While it is open, `press` is called with every key. Ctrl-C stays a signal. Without a terminal
+    it does nothing."""
 
     def __init__(self, press: Callable[[str], None], *, on: bool) -> None:
         self._press = press
         self._before: Any = None
         self._on = on and _possible()
 
-    def __enter__(self) -> "Keys":
+    def __enter__(self) -> "Keyboard":
         self._listen()
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._leave()
 
@@ -66,7 +70,9 @@ class Keys:
             asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
             return
         text = read.decode("utf-8", "replace")
-        if not text.startswith("\x1b"):  # an arrow or another key of several characters means nothing here
+        if not text.startswith(
+            "\x1b"
+        ):  # an arrow or another key of several characters means nothing here
             for key in text:
                 self._press(key)
 

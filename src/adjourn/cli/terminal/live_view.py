@@ -1,4 +1,5 @@
-"""A run as it goes by: its records as lines, what is being written below them; or all of it as JSON, one event a line."""
+"""A run as it goes by: its records as lines, what is being written below them; or all of it as
+JSON, one event a line."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,8 +33,9 @@ LIVES = (StepKind.TOOL, StepKind.AGENT, StepKind.CHUNK, StepKind.UNDO, StepKind.
 """What takes time."""
 
 
-class View:
-    """Takes in events and knows where the run is. `status` is what people see, as far as it was looked up."""
+class LiveView:
+    """Takes in events and knows where the run is. `status` is what people see, as far as it was
+    looked up."""
 
     def __init__(self) -> None:
         self.state, self.timeline = State(), Timeline()
@@ -62,9 +64,14 @@ class View:
         self.timeline.take(seq, record)
 
     def running(self) -> list[TimelineStep]:
-        """What is being done, apart from thinking. A call that only reads says nothing before it has returned."""
+        """What is being done, apart from thinking. A call that only reads says nothing before it
+        has returned."""
         going = self.status in ("running", "pausing", "cancelling")
-        flying = [s for s in self.timeline.steps if s.status == "running" or (s.status == "ready" and going)]
+        flying = [
+            s
+            for s in self.timeline.steps
+            if s.status == "running" or (s.status == "ready" and going)
+        ]
         return [s for s in flying if s.call_id in self.state.live and s.kind != StepKind.AGENT]
 
     def recorded(self, seq: int, record: AnyRecord) -> None:
@@ -80,24 +87,32 @@ class View:
         """Nothing changes for a while: leave the terminal to others."""
 
 
-class JsonView(View):
+class JsonView(LiveView):
     """Every event on stdout, one line each: `record` with its `seq`, or `live`."""
 
     def recorded(self, seq: int, record: AnyRecord) -> None:
-        """See `View.recorded`."""
+        """See `LiveView.recorded`."""
         print_line(
-            {"event": "record", "run_id": self.state.run, "seq": seq, "record": msgspec.to_builtins(record)},
+            {
+                "event": "record",
+                "run_id": self.state.run,
+                "seq": seq,
+                "record": msgspec.to_builtins(record),
+            },
         )
 
     def heard(self, item: TextArrived | Published) -> None:
-        """See `View.heard`."""
+        """See `LiveView.heard`."""
         print_line({"event": "live", **msgspec.to_builtins(item)})
 
 
-class TextView(View):
-    """Steps as lines. `keys` is what a person can do, by status, for the last line of a terminal."""
+class TextView(LiveView):
+    """Steps as lines. `keys` is what a person can do, by status, for the last line of a
+    terminal."""
 
-    def __init__(self, screen: Screen, keys: Mapping[str, str] | None = None, *, ending: bool = True) -> None:
+    def __init__(
+        self, screen: Screen, keys: Mapping[str, str] | None = None, *, ending: bool = True
+    ) -> None:
         super().__init__()
         self.screen, self._keys, self._ending = screen, keys or {}, ending
         self._told: dict[int, tuple[str, str]] = {}
@@ -112,13 +127,15 @@ class TextView(View):
     # What stays
 
     def recorded(self, seq: int, record: AnyRecord) -> None:
-        """See `View.recorded`."""
+        """See `LiveView.recorded`."""
         if isinstance(record, Replied | Broke):
             self._said.pop(record.path, None)
             self._thinks.discard(record.path)
         news = [text for step in self.timeline.changed(seq - 1) for text in self._news(step)]
         if news:
-            self.screen.write(*news, below=self._below(max(self._now, record.at)) if self._now else None)
+            self.screen.write(
+                *news, below=self._below(max(self._now, record.at)) if self._now else None
+            )
 
     def recall(self, records: Iterable[Numbered], last: int) -> int:
         """Take in the past and write the `last` steps of it; how many it had before those."""
@@ -135,10 +152,16 @@ class TextView(View):
         """The lines of a step, if there is something new to say of it."""
         key = (step.status, step.note)
         before = self._told.get(step.number)
-        if before == key or (before and step.kind == StepKind.PAUSE) or (step.kind in ENDINGS and not self._ending):
+        if (
+            before == key
+            or (before and step.kind == StepKind.PAUSE)
+            or (step.kind in ENDINGS and not self._ending)
+        ):
             return
         lives = step.kind in LIVES
-        quiet = step.status == "ready" and (before is None or not step.note or before[1] == step.note)
+        quiet = step.status == "ready" and (
+            before is None or not step.note or before[1] == step.note
+        )
         if lives and (quiet or (step.status == "running" and self.screen.moves)):
             return
         self._told[step.number] = key
@@ -148,27 +171,47 @@ class TextView(View):
 
     def _lines(self, step: TimelineStep) -> Iterator[Text]:
         glyph, colour = STATUSES[step.status][:2] if step.status in STATUSES else (" ", "")
-        took = duration(step.took) if step.took is not None and step.status != "waiting" else ""
-        note = visible(step.note + (f": {step.reason}" if step.status == "waiting" and step.reason else ""))
+        if step.took is not None and step.status != "waiting":
+            took = duration(step.took)
+        else:
+            took = ""
+        note = visible(
+            step.note + (f": {step.reason}" if step.status == "waiting" and step.reason else "")
+        )
         place = undo_target(step.call_id)  # an undo stands at the call that it takes back
         head = self._head(place, glyph, colour, self._name(step), "  " * step.depth, _moment(step))
         width = self.screen.terminal.width
         room = max(20, width - cell_len(head.plain) - 1)
         if step.kind == StepKind.MODEL:
-            said = lines(step.said) if isinstance(step.said, str) else [exact(step.said)] if step.said else []
+            if isinstance(step.said, str):
+                said = lines(step.said)
+            elif step.said:
+                said = [exact(step.said)]
+            else:
+                said = []
             body = [piece for one in said for piece in wrap(one, room)] or [""]
             tail = "  ".join(part for part in (note, took) if part)
         else:
             tail = "  ".join(part for part in (note, took) if part)
             left = room - cell_len(tail) - 2
             text = line(step)
-            body = [text if width >= WIDE or cell_len(text) <= max(left, 12) else fit(text, max(left, 12)).rstrip()]
+            body = [
+                text
+                if width >= WIDE or cell_len(text) <= max(left, 12)
+                else fit(text, max(left, 12)).rstrip()
+            ]
         if not body[0]:
             body[0], tail = tail, ""
         joined = width >= WIDE or cell_len(body[-1]) + cell_len(tail) + 2 <= room
         for n, piece in enumerate(body):
-            start = head if n == 0 else Text(" " * cell_len(head.plain))
-            end = f"  {tail}" if tail and joined and n == len(body) - 1 else ""
+            if n == 0:
+                start = head
+            else:
+                start = Text(" " * cell_len(head.plain))
+            if tail and joined and n == len(body) - 1:
+                end = f"  {tail}"
+            else:
+                end = ""
             yield Text.assemble(start, marked(piece), (end, colour or DIM))
         if tail and not joined:
             for piece in wrap(tail, room):
@@ -178,7 +221,12 @@ class TextView(View):
         clock = time.strftime("%H:%M:%S", time.localtime(at))
         self._ids = max(self._ids, len(id))
         return Text.assemble(
-            (clock, DIM), f"  {visible(id):<{self._ids}} {margin}", (glyph, colour), " ", (f"{name:<14}", colour), "  "
+            (clock, DIM),
+            f"  {visible(id):<{self._ids}} {margin}",
+            (glyph, colour),
+            " ",
+            (f"{name:<14}", colour),
+            "  ",
         )
 
     def _name(self, step: TimelineStep) -> str:
@@ -191,19 +239,25 @@ class TextView(View):
     # What changes
 
     def heard(self, item: TextArrived | Published) -> None:
-        """See `View.heard`."""
+        """See `LiveView.heard`."""
         if isinstance(item, Published):
             self.screen.write(
-                Text.assemble(self._head(item.call, " ", "", "published", "", time.time()), marked(exact(item.item)))
+                Text.assemble(
+                    self._head(item.call, " ", "", "published", "", time.time()),
+                    marked(exact(item.item)),
+                )
             )
         elif item.thinking:
             self._thinks.add(item.path)
         else:
-            before = "" if item.whole else self._said.get(item.path, "")
+            if item.whole:
+                before = ""
+            else:
+                before = self._said.get(item.path, "")
             self._said[item.path] = before + item.text
 
     def paint(self, now: float) -> None:
-        """See `View.paint`."""
+        """See `LiveView.paint`."""
         if not self.screen.moves:
             return
         if self._since[0] != self.status:
@@ -214,44 +268,66 @@ class TextView(View):
     def _below(self, now: float) -> list[Text]:
         if not self.screen.moves:
             return []
-        below = [text for path, said in self._said.items() for text in self._writing(path, said, now)]
+        below = [
+            text for path, said in self._said.items() for text in self._writing(path, said, now)
+        ]
         for step in self.running():
             text = fit(line(step), 40).rstrip()
             head = self._head(step.call_id, "●", "blue", visible(step.name), "  " * step.depth, now)
             below.append(Text.assemble(head, text, (f"  {duration(now - step.since)}…", DIM)))
         if not below and self.status == "running":
-            thinks = "thinking…" if self._thinks else "…"
+            if self._thinks:
+                thinks = "thinking…"
+            else:
+                thinks = "…"
             below = [Text.assemble(self._head("", "●", "blue", "model", "", now), (thinks, DIM))]
         width = min(self.screen.terminal.columns, 78)
         return [*below, Text("─" * width, style=DIM), self._bar(now)]
 
     def _writing(self, path: str, said: str, now: float) -> Iterator[Text]:
         """The end of a reply that is being written."""
-        if not said or self._whole.get(path, "").endswith(said):  # that came late: it is recorded already
+        if not said or self._whole.get(path, "").endswith(
+            said
+        ):  # that came late: it is recorded already
             return
         head = self._head("", "●", "blue", "model", "  " * depth(path), now)
         room = max(20, self.screen.terminal.columns - cell_len(head.plain) - 2)
-        pieces = [piece for one in lines(said[-TAIL * room * 2 :]) for piece in wrap(one, room)][-TAIL:]
+        pieces = [piece for one in lines(said[-TAIL * room * 2 :]) for piece in wrap(one, room)][
+            -TAIL:
+        ]
         for n, piece in enumerate(pieces):
-            cursor = "▌" if n == len(pieces) - 1 else ""
-            yield Text.assemble(head if n == 0 else " " * cell_len(head.plain), marked(piece + cursor))
+            if n == len(pieces) - 1:
+                cursor = "▌"
+            else:
+                cursor = ""
+            yield Text.assemble(
+                head if n == 0 else " " * cell_len(head.plain), marked(piece + cursor)
+            )
 
     def _bar(self, now: float) -> Text:
         usage = self.state.usage
         facts = [duration(now - self._since[1])] + ([money(usage.cost)] if usage.cost else [])
-        facts += [f"{usage.total_tokens:,} tok"] if usage.total_tokens else []
+        if usage.total_tokens:
+            facts += [f"{usage.total_tokens:,} tok"]
+        else:
+            facts += []
         keys = self._keys.get(self.status, self._keys.get("", ""))
         return Text.assemble(status_mark(self.status), " ", " · ".join(facts), "   ", (keys, DIM))
 
     def rest(self) -> None:
-        """See `View.rest`."""
+        """See `LiveView.rest`."""
         self._now = 0.0
         self.screen.clear()
 
 
 def _moment(step: TimelineStep) -> float:
     """When what a step's line says came about."""
-    last = step.spans[-1] if step.spans else None
+    if step.spans:
+        last = step.spans[-1]
+    else:
+        last = None
     if last is None:
         return step.at
-    return last.start if last.end is None else last.end
+    if last.end is None:
+        return last.start
+    return last.end

@@ -1,4 +1,5 @@
-"""Asking a person at the terminal. No prompt has a default; Enter alone is ignored; keys typed ahead are thrown away."""
+"""Asking a person at the terminal. No prompt has a default; Enter alone is ignored; keys typed
+ahead are thrown away."""
 
 import select
 import sys
@@ -23,11 +24,11 @@ POLL = 0.1
 """Seconds between two looks at whether a question still stands."""
 
 
-class Later(Exception):
+class DecideLater(Exception):
     """The person does not decide now: they said so, or closed the input."""
 
 
-class Withdrawn(Exception):
+class NoLongerOpen(Exception):
     """The question was taken back while the person looked at it."""
 
 
@@ -52,7 +53,7 @@ class Choice:
 
 
 def read(question: Text) -> str:
-    """One line from the terminal that is not empty; raises `Later` at the end of input."""
+    """One line from the terminal that is not empty; raises `DecideLater` at the end of input."""
     while True:
         _throw_away()
         err().print(question, end="")
@@ -60,17 +61,17 @@ def read(question: Text) -> str:
         line = _line()
         if not line:
             say("")
-            raise Later
+            raise DecideLater
         if line.strip():
             return line.strip()
 
 
 def _line() -> str:
-    """The next line; raises `Withdrawn` if nobody wants it any more."""
+    """The next line; raises `NoLongerOpen` if nobody wants it any more."""
     if (withdrawn := _asked.withdrawn) is not None:
         while not _typed():
             if withdrawn.is_set():
-                raise Withdrawn
+                raise NoLongerOpen
     return sys.stdin.readline()
 
 
@@ -92,7 +93,8 @@ def _throw_away() -> None:
 
 
 def pick(words: dict[str, str], *, heading: Text | None = None) -> str:
-    """One of `words` (word → what it means), typed whole or as far as it is unique; `?` explains."""
+    """One of `words` (word → what it means), typed whole or as far as it is unique; `?`
+    explains."""
     line = heading or Text("  ").join(Text.assemble((word[:1], "bold"), word[1:]) for word in words)
     while True:
         typed = read(Text.assemble(line, "  ?        ", ("› ", DIM))).lower()
@@ -114,7 +116,7 @@ def confirm(question: str) -> bool:
 
 
 def withdrawable(ask: Callable[[], T], withdrawn: threading.Event) -> T:
-    """Ask in this thread; raises `Withdrawn` once the event is set."""
+    """Ask in this thread; raises `NoLongerOpen` once the event is set."""
     _asked.withdrawn = withdrawn
     try:
         return ask()
@@ -123,10 +125,12 @@ def withdrawable(ask: Callable[[], T], withdrawn: threading.Event) -> T:
 
 
 def decide(interrupt: Interrupt) -> Choice:
-    """Ask until the person has decided; raises `Later`."""
+    """Ask until the person has decided; raises `DecideLater`."""
     if interrupt.kind == "approval":
         return _approval(interrupt)
-    return _question(interrupt) if interrupt.kind == "question" else _choice(interrupt)
+    if interrupt.kind == "question":
+        return _question(interrupt)
+    return _choice(interrupt)
 
 
 _APPROVAL = {
@@ -141,32 +145,50 @@ _APPROVAL = {
 def _approval(interrupt: Interrupt) -> Choice:
     assert interrupt.call is not None
     tool = visible(interrupt.call.tool)
-    heading = Text.assemble(("a", "bold"), "pprove once  ", ("r", "bold"), " for this run  ", ("e", "bold"), "dit  ",
-                            ("d", "bold"), "eny  ", ("l", "bold"), "ater")  # fmt: skip
+    heading = Text.assemble(
+        ("a", "bold"),
+        "pprove once  ",
+        ("r", "bold"),
+        " for this run  ",
+        ("e", "bold"),
+        "dit  ",
+        ("d", "bold"),
+        "eny  ",
+        ("l", "bold"),
+        "ater",
+    )
     while True:
         match pick(_APPROVAL, heading=heading):
             case "approve" if confirm(f"Approve {tool} once, exactly as shown?"):
                 return Choice("approve")
-            case "r" if confirm(f"Approve {tool} in this run whenever it comes with exactly these arguments?"):
+            case "r" if confirm(
+                f"Approve {tool} in this run whenever it comes with exactly these arguments?"
+            ):
                 return Choice("approve", scope="run")
             case "edit":
                 edited = edit(interrupt.call.arguments, interrupt.answer_schema)
-                if edited != interrupt.call.arguments and confirm("Approve the edited action, exactly as shown?"):
+                if edited != interrupt.call.arguments and confirm(
+                    "Approve the edited action, exactly as shown?"
+                ):
                     return Choice("approve", edit=edited)
             case "deny":
                 note = read(Text.assemble("Why? The agent reads it; - for no reason ", ("› ", DIM)))
                 return Choice("deny", note="" if note == "-" else note)
             case "later":
-                raise Later
+                raise DecideLater
             case _:
                 pass
 
 
 def edit(arguments: dict[str, Any], schema: dict[str, Any] | bool | None) -> dict[str, Any]:
-    """Change arguments one at a time, each checked against its schema, until `done`; then show the whole."""
+    """Change arguments one at a time, each checked against its schema, until `done`; then show the
+    whole."""
     edited = dict(arguments)
     example = next(iter(edited), "name")
-    known: dict[str, Any] = schema.get("properties", {}) if isinstance(schema, dict) else {}
+    if isinstance(schema, dict):
+        known: dict[str, Any] = schema.get("properties", {})
+    else:
+        known = {}
     while True:
         typed = read(Text.assemble(f"Change what? {visible(example)}=…, or done ", ("› ", DIM)))
         if typed.lower() == "done":
@@ -188,8 +210,12 @@ def edit(arguments: dict[str, Any], schema: dict[str, Any] | bool | None) -> dic
 
 
 def parse(text: str, schema: Any) -> Any:
-    """What a person typed for a place of this schema: text as it is where text is wanted, else JSON."""
-    wanted: Any = cast("dict[str, Any]", schema).get("type") if isinstance(schema, dict) else None
+    """What a person typed for a place of this schema: text as it is where text is wanted, else
+    JSON."""
+    if isinstance(schema, dict):
+        wanted: Any = cast("dict[str, Any]", schema).get("type")
+    else:
+        wanted = None
     if wanted == "string" and not text.startswith('"'):
         return text
     try:
@@ -221,9 +247,13 @@ def _choice(interrupt: Interrupt) -> Choice:
     while True:
         name = pick({**interrupt.choices, "later": "leave it as it is"})
         if name == "later":
-            raise Later
+            raise DecideLater
         value: dict[str, Any] = {"choice": name}
-        if interrupt.kind == "in_doubt" and name == "happened" and "undo" not in interrupt.choices[name]:
+        if (
+            interrupt.kind == "in_doubt"
+            and name == "happened"
+            and "undo" not in interrupt.choices[name]
+        ):
             value["result"] = _json("Its result, as JSON; null if there is none")
         if interrupt.kind == "limit" and name == "extend":
             value["amount"] = _json("By how much?")

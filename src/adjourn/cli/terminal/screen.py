@@ -1,4 +1,5 @@
-"""A terminal with lines that stay and, below them, a few that change. In a pipe there are only those that stay."""
+"""A terminal with lines that stay and, below them, a few that change. In a pipe there are only
+those that stay."""
 
 from collections.abc import Sequence
 
@@ -40,14 +41,17 @@ class Screen:
         self._put()
 
     def clear(self) -> None:
-        """Leave only what stays, with the cursor below it; also without the ^C that a terminal writes by itself."""
+        """Leave only what stays, with the cursor below it; also without the ^C that a terminal
+        writes by itself."""
         self._height = self._height or 1
         self._erase()
         self._below = []
         self.terminal.flush()
 
     def _put(self) -> None:
-        room = max(10, self.terminal.columns - 1)  # a full line would wrap, and then could not be found again
+        room = max(
+            10, self.terminal.columns - 1
+        )  # a full line would wrap, and then could not be found again
         for place, line in enumerate(self._below):
             line = line.copy()
             line.truncate(room, overflow="ellipsis")
@@ -57,6 +61,9 @@ class Screen:
 
     def _erase(self) -> None:
         if self._height:
-            up = f"\x1b[{self._height - 1}A" if self._height > 1 else ""
+            if self._height > 1:
+                up = f"\x1b[{self._height - 1}A"
+            else:
+                up = ""
             self.terminal.control(f"\r{up}\x1b[J")
         self._height = 0

@@ -12,4 +12,6 @@ def line(step: TimelineStep) -> str:
         return f"{visible(step.text)} {arguments(step.arguments)}"
     if step.arguments is not None:
         return arguments(step.arguments)
-    return exact(step.said) if step.said is not None else visible(step.text)
+    if step.said is not None:
+        return exact(step.said)
+    return visible(step.text)

@@ -1,4 +1,5 @@
-"""How a run in the foreground came to rest, told: its output as data, the rest as talk, and the commands that go on."""
+"""How a run in the foreground came to rest, told: its output as data, the rest as talk, and the
+commands that go on."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,29 +10,31 @@ from rich.text import Text
 from adjourn.cli.terminal.console import out, print_line, say, to_json
 from adjourn.cli.terminal.format import DIM, EXIT, arguments, count, duration, sentence_mark
 from adjourn.cli.terminal.hints import command, how_to_decide
-from adjourn.cli.terminal.live_view import JsonView, View
+from adjourn.cli.terminal.live_view import JsonView, LiveView
 from adjourn.errors import RunFailed
 from adjourn.runtime.outcome import Cancelled, Completed, Outcome, Paused, Stopped
 from adjourn.views.visible import lines, visible
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a run can be found again: the database as it was named (None: the usual one), and its program."""
+class OutputTarget:
+    """Where a run can be found again: the database as it was named (None: the usual one), and its
+    program."""
 
     db: str | None
     program: str
     saved: bool = True
-    """False: the run lives in this process only, and what is printed names no command that could find it."""
+    """False: the run lives in this process only, and what is printed names no command that could
+    find it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class EndReport:
     """Tells of one run."""
 
     run_id: str
-    view: View
-    place: Place
+    view: LiveView
+    place: OutputTarget
 
     def _here(self) -> str:
         return command(self.place.db, "run", self.place.program, options=("--resume", self.run_id))
@@ -44,7 +47,11 @@ class Ending:
                 self._done(outcome, now)
             case Stopped():
                 self._output(outcome.status, outcome.partial)
-                say(Text.assemble(sentence_mark("stopped"), f"  by {visible(outcome.by)}  ", self._facts(now)))
+                say(
+                    Text.assemble(
+                        sentence_mark("stopped"), f"  by {visible(outcome.by)}  ", self._facts(now)
+                    )
+                )
             case Cancelled():
                 self._cancelled(outcome)
             case Paused():
@@ -54,7 +61,9 @@ class Ending:
     def _facts(self, now: float) -> Text:
         usage = self.view.state.usage
         worked = duration(self.view.timeline.worked(now))
-        return Text(f"{visible(self.run_id)} · worked {worked} · {usage.total_tokens:,} tok", style=DIM)
+        return Text(
+            f"{visible(self.run_id)} · worked {worked} · {usage.total_tokens:,} tok", style=DIM
+        )
 
     def _output(self, status: str, value: Any) -> None:
         if isinstance(self.view, JsonView):
@@ -80,9 +89,18 @@ class Ending:
         self._output(outcome.status, None)
         db, run = self.place.db, self.run_id
         if outcome.status == "paused":
-            at = next((s.call_id for s in reversed(self.view.timeline.steps) if s.call_id), "the start")
-            where = f"step {visible(at)}" if at != "the start" else at
-            say(Text.assemble(sentence_mark("paused"), f" at {where}. Nothing is lost, nothing is running."))
+            at = next(
+                (s.call_id for s in reversed(self.view.timeline.steps) if s.call_id), "the start"
+            )
+            if at != "the start":
+                where = f"step {visible(at)}"
+            else:
+                where = at
+            say(
+                Text.assemble(
+                    sentence_mark("paused"), f" at {where}. Nothing is lost, nothing is running."
+                )
+            )
             self._hints(
                 [
                     ("resume", command(db, "resume", run)),
@@ -91,10 +109,15 @@ class Ending:
                 ]
             )
             return
-        waiting = [interrupt for interrupt in outcome.interrupts if interrupt.kind not in ("timer", "event")]
+        waiting = [
+            interrupt
+            for interrupt in outcome.interrupts
+            if interrupt.kind not in ("timer", "event")
+        ]
         say(
             Text.assemble(
-                sentence_mark(outcome.status), f" for a person: {count(len(waiting), 'item')}. Nothing is lost."
+                sentence_mark(outcome.status),
+                f" for a person: {count(len(waiting), 'item')}. Nothing is lost.",
             )
         )
         for interrupt in waiting:
@@ -105,7 +128,9 @@ class Ending:
         """Say why it failed; the code to exit with."""
         self.view.rest()
         self._output("failed", None)
-        errors = [o.record.payload for o in self.view.state.open.values() if o.record.kind == "error"]
+        errors = [
+            o.record.payload for o in self.view.state.open.values() if o.record.kind == "error"
+        ]
         said = "; ".join(str(e.get("error")) for e in errors) or str(failed)
         say(Text.assemble(sentence_mark("failed"), "  ", visible(said)))
         self._hints([("again", self._here())])
@@ -118,4 +143,7 @@ class Ending:
 
 def _left(call: Mapping[str, Any]) -> str:
     """A call that was left behind, and why."""
-    return f"{visible(str(call.get('tool')))} {arguments(call.get('arguments'))}, {visible(str(call.get('why', '')))}"
+    return (
+        f"{visible(str(call.get('tool')))} {arguments(call.get('arguments'))}, "
+        f"{visible(str(call.get('why', '')))}"
+    )

@@ -12,9 +12,14 @@ from adjourn.cli.terminal.format import DIM, count, exact
 from adjourn.views.visible import hidden, visible
 
 _TYPES = {
-    "string": "text", "integer": "int", "number": "number", "boolean": "bool", "array": "list", "object": "group",
+    "string": "text",
+    "integer": "int",
+    "number": "number",
+    "boolean": "bool",
+    "array": "list",
+    "object": "group",
     "null": "null",
-}  # fmt: skip
+}
 
 
 NAME = 24
@@ -24,7 +29,7 @@ LONG = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class ValueRow:
     """One leaf: where it stands, its type's word, and its value."""
 
     name: str
@@ -32,13 +37,17 @@ class Field:
     value: Any
 
 
-def fields(value: Any, schema: Any = None, name: str = "", root: Any = None) -> Iterator[Field]:
-    """The leaves of a value, with the types of its JSON Schema, or else those of the values themselves."""
+def fields(value: Any, schema: Any = None, name: str = "", root: Any = None) -> Iterator[ValueRow]:
+    """The leaves of a value, with the types of its JSON Schema, or else those of the values
+    themselves."""
     root = schema if root is None else root
     here = _resolved(schema, root)
     if isinstance(value, Mapping) and value:
         properties = here.get("properties")
-        known: dict[str, Any] = cast("dict[str, Any]", properties) if isinstance(properties, dict) else {}
+        if isinstance(properties, dict):
+            known: dict[str, Any] = cast("dict[str, Any]", properties)
+        else:
+            known = {}
         for key, item in cast("Mapping[str, Any]", value).items():
             label = visible(key) if key else '""'
             yield from fields(item, known.get(key), f"{name}.{label}" if name else label, root)
@@ -46,7 +55,7 @@ def fields(value: Any, schema: Any = None, name: str = "", root: Any = None) -> 
         for place, item in enumerate(cast("list[Any]", value)):
             yield from fields(item, here.get("items"), f"{name}[{place}]", root)
     else:
-        yield Field(name, type_word(value, here), value)
+        yield ValueRow(name, type_word(value, here), value)
 
 
 def type_word(value: Any, schema: Mapping[str, Any]) -> str:
@@ -58,12 +67,16 @@ def type_word(value: Any, schema: Mapping[str, Any]) -> str:
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int):
-        return "number" if schema.get("type") == "number" else "int"
+        if schema.get("type") == "number":
+            return "number"
+        return "int"
     if isinstance(value, float):
         return "number"
     if isinstance(value, str):
         return "text"
-    return "list" if isinstance(value, list) else "group"
+    if isinstance(value, list):
+        return "list"
+    return "group"
 
 
 def schema_word(schema: Any) -> str:
@@ -79,15 +92,24 @@ def schema_word(schema: Any) -> str:
 
 
 def _resolved(schema: Any, root: Any) -> dict[str, Any]:
-    """A schema with a reference inside its own document followed, and with the one branch that is not null."""
+    """A schema with a reference inside its own document followed, and with the one branch that is
+    not null."""
     for _ in range(8):
         if not isinstance(schema, dict):
             return {}
         known = cast("dict[str, Any]", schema)
         branches = [b for b in known.get("anyOf", ()) if b != {"type": "null"}]
         reference = known.get("$ref")
-        if isinstance(reference, str) and reference.startswith("#/$defs/") and isinstance(root, dict):
-            schema = cast("dict[str, Any]", root).get("$defs", {}).get(reference.removeprefix("#/$defs/"))
+        if (
+            isinstance(reference, str)
+            and reference.startswith("#/$defs/")
+            and isinstance(root, dict)
+        ):
+            schema = (
+                cast("dict[str, Any]", root)
+                .get("$defs", {})
+                .get(reference.removeprefix("#/$defs/"))
+            )
         elif len(branches) == 1:
             schema = branches[0]
         else:
@@ -95,7 +117,7 @@ def _resolved(schema: Any, root: Any) -> dict[str, Any]:
     return {}
 
 
-def rows(found: list[Field], width: int) -> Iterator[Text]:
+def rows(found: list[ValueRow], width: int) -> Iterator[Text]:
     """The fields in columns; long values wrap in theirs, and nothing is cut."""
     names = min(NAME, max(map(_size, found), default=0))
     for field in found:
@@ -109,9 +131,18 @@ def rows(found: list[Field], width: int) -> Iterator[Text]:
         if _size(field) > names:
             yield Text(f"  {field.name}", style="bold")
         for place, piece in enumerate(pieces):
-            name = field.name if place == 0 and _size(field) <= names else ""
-            kind = kinds[place] if place < len(kinds) else ""
-            aid = f" ({field.value:,})" if type(field.value) is int and abs(field.value) >= 1000 else ""
+            if place == 0 and _size(field) <= names:
+                name = field.name
+            else:
+                name = ""
+            if place < len(kinds):
+                kind = kinds[place]
+            else:
+                kind = ""
+            if type(field.value) is int and abs(field.value) >= 1000:
+                aid = f" ({field.value:,})"
+            else:
+                aid = ""
             yield Text.assemble(
                 "  ",
                 (name + " " * (names - cell_len(name)), "bold"),
@@ -124,11 +155,12 @@ def rows(found: list[Field], width: int) -> Iterator[Text]:
         if unseen := hidden(field.value) if isinstance(field.value, str) else 0:
             verb = "characters that cannot normally be seen"
             yield Text(
-                f"  ! {field.name or 'it'} has {count(unseen, verb.replace('ters', 'ter', 1), verb)}", style="red"
+                f"  ! {field.name or 'it'} has {count(unseen, verb.replace('ters', 'ter', 1), verb)}",
+                style="red",
             )
 
 
-def _size(field: Field) -> int:
+def _size(field: ValueRow) -> int:
     """The columns of a field's name, counted as far as they matter."""
     return cell_len(field.name[: NAME + 1])
 

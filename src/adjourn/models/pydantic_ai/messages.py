@@ -1,7 +1,7 @@
 """Our messages as pydantic-ai's, and back. Needs pydantic-ai; imported with the first request only.
 
-What a provider wants to see again unchanged (signatures, ids, encrypted reasoning) is kept in `details`, in
-pydantic-ai's own JSON form, and given back only to the provider it came from.
+What a provider wants to see again unchanged (signatures, ids, encrypted reasoning) is kept in
+`details`, in pydantic-ai's own JSON form, and given back only to the provider it came from.
 """
 
 import json
@@ -41,14 +41,15 @@ from adjourn.core.messages import (
 from adjourn.errors import Invalid, ModelError
 
 GO_ON = "You were interrupted here. Please go on."
-"""Said for the user after a thought that was cut off: providers want the last word to be somebody else's."""
+"""Said for the user after a thought that was cut off: providers want the last word to be somebody
+else's."""
 
 
 # A request.
 
 
 @dataclass(frozen=True)
-class Question:
+class ProviderRequest:
     """One request in pydantic-ai's terms."""
 
     model: ProviderModel
@@ -57,7 +58,7 @@ class Question:
     parameters: ModelRequestParameters
 
     @classmethod
-    def of(cls, model: ProviderModel, request: ModelRequest) -> "Question":
+    def of(cls, model: ProviderModel, request: ModelRequest) -> "ProviderRequest":
         """`request`, for `model`. Nothing is sent yet."""
         settings = dict(request.settings or {})
         leaves = list(_leaves(model))
@@ -67,7 +68,9 @@ class Question:
         tools: list[ToolDefinition] = []
         for tool in request.tools:
             tools.append(
-                ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=tool.schema)
+                ToolDefinition(
+                    name=tool.name, description=tool.description, parameters_json_schema=tool.schema
+                )
             )
         return cls(
             model,
@@ -84,20 +87,27 @@ class Question:
     def stream(self) -> AbstractAsyncContextManager[StreamedResponse]:
         """Send it; leaving the context closes the connection."""
         return direct.model_request_stream(
-            self.model, self.messages, model_settings=self.settings, model_request_parameters=self.parameters
+            self.model,
+            self.messages,
+            model_settings=self.settings,
+            model_request_parameters=self.parameters,
         )
 
     async def whole(self) -> theirs.ModelResponse:
         """Send it to a model that does not stream."""
         return await direct.model_request(
-            self.model, self.messages, model_settings=self.settings, model_request_parameters=self.parameters
+            self.model,
+            self.messages,
+            model_settings=self.settings,
+            model_request_parameters=self.parameters,
         )
 
 
 def refresh(model: ProviderModel) -> None:
     """Make a model usable on this event loop: connections belong to the loop that opened them.
 
-    pydantic-ai's agents do the same before each run; `direct` does not, and `run_sync` has a new loop each time.
+    pydantic-ai's agents do the same before each run; `direct` does not, and `run_sync` has a new
+    loop each time.
     """
     again = getattr(model, "_refresh_http_client", None)
     if again is not None:
@@ -105,7 +115,8 @@ def refresh(model: ProviderModel) -> None:
 
 
 def streams(model: ProviderModel) -> bool:
-    """False if the model is known not to stream; one that only says so when asked raises NotImplementedError."""
+    """False if the model is known not to stream; one that only says so when asked raises
+    NotImplementedError."""
     return all(getattr(leaf, "stream_function", leaf) is not None for leaf in _leaves(model))
 
 
@@ -115,7 +126,9 @@ def _leaves(model: ProviderModel) -> Iterator[ProviderModel]:
     if inside is None:
         yield model
     else:
-        for part in cast("list[ProviderModel]", inside if isinstance(inside, list | tuple) else [inside]):
+        for part in cast(
+            "list[ProviderModel]", inside if isinstance(inside, list | tuple) else [inside]
+        ):
             yield from _leaves(part)
 
 
@@ -141,7 +154,9 @@ def history(request: ModelRequest, systems: set[str]) -> list[theirs.ModelMessag
         if isinstance(message, UserMessage):
             told.append(theirs.UserPromptPart(message.text))
         elif isinstance(message, ToolResult):
-            results.append(theirs.ToolReturnPart(message.tool, _result_text(message.content), message.call_id))
+            results.append(
+                theirs.ToolReturnPart(message.tool, _result_text(message.content), message.call_id)
+            )
         elif (response := _response(message, systems)) is not None:
             turn()
             sent.append(response)
@@ -150,13 +165,18 @@ def history(request: ModelRequest, systems: set[str]) -> list[theirs.ModelMessag
 
 
 def _result_text(content: Any) -> str:
-    return content if isinstance(content, str) else codec.encode(content).decode()
+    if isinstance(content, str):
+        return content
+    return codec.encode(content).decode()
 
 
 def _response(message: AssistantMessage, systems: set[str]) -> theirs.ModelResponse | None:
     if message.interrupted:
         # Its thinking has no signature and its calls no end: only the words can be said again.
-        parts: list[dict[str, Any]] = [{"part_kind": "text", "content": message.text}] if message.text.strip() else []
+        if message.text.strip():
+            parts: list[dict[str, Any]] = [{"part_kind": "text", "content": message.text}]
+        else:
+            parts = []
         details: dict[str, Any] = {}
     else:
         details = message.details or {}
@@ -176,7 +196,9 @@ def _response(message: AssistantMessage, systems: set[str]) -> theirs.ModelRespo
         for plain in parts:
             if fields := known.get(plain.get("part_kind", "")):
                 kept.append({name: plain[name] for name in ("part_kind", *fields)})
-        return _read({"parts": kept}) if kept else None
+        if kept:
+            return _read({"parts": kept})
+        return None
 
 
 def _read(fields: dict[str, Any]) -> theirs.ModelResponse:
@@ -190,13 +212,21 @@ def _part(part: ReplyPart, maker: str | None, systems: set[str]) -> dict[str, An
     details.pop(FOUND, None)
     maker = details.get("provider_name") or maker
     if isinstance(part, Text):
-        return {**details, "part_kind": "text", "content": part.text} if part.text or details else None
+        if part.text or details:
+            return {**details, "part_kind": "text", "content": part.text}
+        return None
     if isinstance(part, ToolCall):
         # Providers accept nothing but an object, so arguments that were none travel inside one.
         args: Any = part.args
         if not isinstance(args, dict):
             args = {theirs.INVALID_JSON_KEY: args}
-        return {**details, "part_kind": "tool-call", "tool_name": part.tool, "tool_call_id": part.id, "args": args}
+        return {
+            **details,
+            "part_kind": "tool-call",
+            "tool_name": part.tool,
+            "tool_call_id": part.id,
+            "args": args,
+        }
     if maker is not None and maker not in systems:
         return None
     if isinstance(part, Thinking):
@@ -211,17 +241,25 @@ def delta(event: object) -> Delta | None:
     """What a watcher should see of a stream's event, if anything."""
     if isinstance(event, theirs.PartStartEvent):
         piece = event.part
-        text = piece.content if isinstance(piece, theirs.TextPart | theirs.ThinkingPart) else None
+        if isinstance(piece, theirs.TextPart | theirs.ThinkingPart):
+            text = piece.content
+        else:
+            text = None
         thinks = isinstance(piece, theirs.ThinkingPart)
     elif isinstance(event, theirs.PartDeltaEvent):
         piece = event.delta
-        text = piece.content_delta if isinstance(piece, theirs.TextPartDelta | theirs.ThinkingPartDelta) else None
+        if isinstance(piece, theirs.TextPartDelta | theirs.ThinkingPartDelta):
+            text = piece.content_delta
+        else:
+            text = None
         thinks = isinstance(piece, theirs.ThinkingPartDelta)
     else:
         return None
     if not text:
         return None
-    return ThinkingDelta(_sound(text)) if thinks else TextDelta(_sound(text))
+    if thinks:
+        return ThinkingDelta(_sound(text))
+    return TextDelta(_sound(text))
 
 
 _NO_ANSWER = {
@@ -235,14 +273,26 @@ _NOT_KEPT = (
 
 
 def reply(response: theirs.ModelResponse, request: ModelRequest, name: str) -> Reply:
-    """A whole answer in our words. Call ids are made unique in the conversation, so that results can be told apart."""
+    """A whole answer in our words. Call ids are made unique in the conversation, so that results
+    can be told apart."""
     if response.state == "suspended":
-        raise ModelError(f"{name} answered with a job to wait for; background mode is not supported, switch it off")
+        raise ModelError(
+            f"{name} answered with a job to wait for; background mode is not supported, switch it off"
+        )
     if response.state != "complete":
-        raise ModelError(f"{name} stopped in the middle of its answer", transient=True, kind="connection")
-    if response.finish_reason in _NO_ANSWER and all(isinstance(p, theirs.ThinkingPart) for p in response.parts):
-        raise ModelError(f"{name} gave no answer: {_NO_ANSWER[response.finish_reason]}", kind=response.finish_reason)
-    [dumped] = theirs.ModelMessagesTypeAdapter.dump_python([response], mode="json", fallback=str, warnings=False)
+        raise ModelError(
+            f"{name} stopped in the middle of its answer", transient=True, kind="connection"
+        )
+    if response.finish_reason in _NO_ANSWER and all(
+        isinstance(p, theirs.ThinkingPart) for p in response.parts
+    ):
+        raise ModelError(
+            f"{name} gave no answer: {_NO_ANSWER[response.finish_reason]}",
+            kind=response.finish_reason,
+        )
+    [dumped] = theirs.ModelMessagesTypeAdapter.dump_python(
+        [response], mode="json", fallback=str, warnings=False
+    )
     taken: set[str] = set()
     for message in request.messages:
         if isinstance(message, AssistantMessage):
@@ -296,7 +346,10 @@ def _arguments(args: Any) -> Any:
     if not args or (isinstance(args, str) and not args.strip()):
         return {}
     try:
-        read = codec.loads(args, what="the arguments") if isinstance(args, str) else codec.plain(args, "the arguments")
+        if isinstance(args, str):
+            read = codec.loads(args, what="the arguments")
+        else:
+            read = codec.plain(args, "the arguments")
     except Invalid:
         read = None
     if isinstance(read, dict):
@@ -307,7 +360,9 @@ def _arguments(args: Any) -> Any:
 def _sound(value: Any) -> Any:
     """JSON that every decoder takes: surrogate pairs joined, lone ones and NaN replaced."""
     if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        if value.isascii():
+            return value
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
@@ -333,9 +388,13 @@ def usage(response: theirs.ModelResponse) -> Usage:
 def _cost(response: theirs.ModelResponse) -> float:
     try:
         cost = float(response.cost().total_price)
-    except Exception:  # no price is known; a missing price must not lose an answer that was paid for
+    except (
+        Exception
+    ):  # no price is known; a missing price must not lose an answer that was paid for
         return 0.0
-    return cost if math.isfinite(cost) else 0.0
+    if math.isfinite(cost):
+        return cost
+    return 0.0
 
 
 # A failure.
@@ -371,7 +430,9 @@ def failure(name: str, error: BaseException) -> ModelError:
     said = f"{name}: {_said(error)}"
     if advice := _ADVICE.get(kind):
         said = f"{said}; {advice}"
-    return ModelError(said, transient=transient, retry_after=_retry_after(error) if transient else None, kind=kind)
+    return ModelError(
+        said, transient=transient, retry_after=_retry_after(error) if transient else None, kind=kind
+    )
 
 
 def _classify(error: BaseException) -> tuple[str, bool]:
@@ -386,7 +447,9 @@ def _classify(error: BaseException) -> tuple[str, bool]:
         if status in _TRANSIENT:
             return _TRANSIENT[status], True
         return _LASTING.get(status, "invalid_request"), False
-    if isinstance(error, exceptions.ModelTimeoutError | exceptions.ModelRequestTimeout | TimeoutError):
+    if isinstance(
+        error, exceptions.ModelTimeoutError | exceptions.ModelRequestTimeout | TimeoutError
+    ):
         return "timeout", True
     if isinstance(error, exceptions.ModelConnectionError | ConnectionError):
         return "connection", True
@@ -396,24 +459,36 @@ def _classify(error: BaseException) -> tuple[str, bool]:
         return "server", True
     if isinstance(error, exceptions.UserError):
         return "invalid_request", False
-    # A broken connection that the provider's adapter let through: httpx and httpx2 name their errors alike.
+    # A broken connection that the provider's adapter let through: httpx and httpx2 name their
+    # errors alike.
     ancestors: set[str] = set()
     for kind in type(error).__mro__:
         if kind.__module__.partition(".")[0] in ("httpx", "httpx2"):
             ancestors.add(kind.__name__)
     if "TimeoutException" in ancestors:
         return "timeout", True
-    return ("connection", True) if "TransportError" in ancestors else ("model", False)
+    if "TransportError" in ancestors:
+        return ("connection", True)
+    return ("model", False)
 
 
 def _said(error: BaseException) -> str:
     """The provider's own words where it has some."""
-    body = error.body if isinstance(error, exceptions.ModelAPIError) else None
+    if isinstance(error, exceptions.ModelAPIError):
+        body = error.body
+    else:
+        body = None
     while isinstance(body, dict):
         known = cast("dict[str, Any]", body)
         body = known.get("error") or known.get("message")
-    text = body if isinstance(body, str) and body else str(error) or type(error).__name__
-    status = f"HTTP {error.status_code}: " if isinstance(error, exceptions.ModelHTTPError) else ""
+    if isinstance(body, str) and body:
+        text = body
+    else:
+        text = str(error) or type(error).__name__
+    if isinstance(error, exceptions.ModelHTTPError):
+        status = f"HTTP {error.status_code}: "
+    else:
+        status = ""
     return status + text[:1000]
 
 
@@ -422,9 +497,14 @@ def _retry_after(error: BaseException) -> float | None:
         return None
     if error.retry_after is not None:
         return error.retry_after
-    headers = error.headers if isinstance(error, exceptions.ModelHTTPError) else None
+    if isinstance(error, exceptions.ModelHTTPError):
+        headers = error.headers
+    else:
+        headers = None
     try:
         seconds = float((headers or {}).get("retry-after", ""))
     except ValueError:
         return None
-    return seconds if 0 <= seconds < math.inf else None
+    if 0 <= seconds < math.inf:
+        return seconds
+    return None

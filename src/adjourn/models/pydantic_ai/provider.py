@@ -1,4 +1,5 @@
-"""Real providers, through pydantic-ai. It takes seconds to import: nothing of it is loaded before the first request."""
+"""Real providers, through pydantic-ai. It takes seconds to import: nothing of it is loaded before
+the first request."""
 
 import asyncio
 import importlib
@@ -20,10 +21,11 @@ EXTRAS = ("anthropic", "bedrock", "google", "groq", "mistral", "openai")
 
 
 def resolve(model: object) -> Model:
-    """Whatever a user may pass as `model=`, as a `Model`; raises `InvalidDefinition` for anything else.
+    """Whatever a user may pass as `model=`, as a `Model`; raises `InvalidDefinition` for anything
+    else.
 
-    A provider string is taken on trust: whether its provider exists, is installed and has a key shows at the first
-    request, so that a process that only reads and decides needs none of them.
+    A provider string is taken on trust: whether its provider exists, is installed and has a key
+    shows at the first request, so that a process that only reads and decides needs none of them.
     """
     if isinstance(model, str):
         provider, colon, name = model.partition(":")
@@ -39,7 +41,10 @@ def resolve(model: object) -> Model:
         return PydanticAIModel(cast("ProviderModel", model))
     if isinstance(model, Model) and not isinstance(model, type):
         return model
-    what = f"the class {model.__name__}" if isinstance(model, type) else f"an object of type {type(model).__name__}"
+    if isinstance(model, type):
+        what = f"the class {model.__name__}"
+    else:
+        what = f"an object of type {type(model).__name__}"
     raise InvalidDefinition(
         f"{what} is not a model",
         advice="pass a string such as 'openai:gpt-5-mini', a pydantic-ai Model object, "
@@ -50,10 +55,11 @@ def resolve(model: object) -> Model:
 class PydanticAIModel:
     """A provider string, or any pydantic-ai `Model` object, as our `Model`.
 
-    The provider's own retries are switched off for each request (`max_retries=0`), without touching the object that
-    was passed in, unless `settings` ask for them. Models that cannot do that (Bedrock, Hugging Face, xAI) keep
-    whatever their client was built with. An object that was passed in stays its owner's to close; connections that
-    are made for a string are shared by all its users on one event loop, and closed with that loop.
+    The provider's own retries are switched off for each request (`max_retries=0`), without touching
+    the object that was passed in, unless `settings` ask for them. Models that cannot do that
+    (Bedrock, Hugging Face, xAI) keep whatever their client was built with. An object that was
+    passed in stays its owner's to close; connections that are made for a string are shared by all
+    its users on one event loop, and closed with that loop.
     """
 
     def __init__(self, model: "str | ProviderModel") -> None:
@@ -62,7 +68,9 @@ class PydanticAIModel:
     @property
     def name(self) -> str:
         """The string it was made from, or `system:model`."""
-        return self._given if isinstance(self._given, str) else self._given.model_id
+        if isinstance(self._given, str):
+            return self._given
+        return self._given.model_id
 
     def __repr__(self) -> str:
         return f"PydanticAIModel({self.name!r})"
@@ -73,9 +81,12 @@ class PydanticAIModel:
         from adjourn.models.pydantic_ai import messages as translate
 
         try:
-            model = await _opened(self._given) if isinstance(self._given, str) else self._given
+            if isinstance(self._given, str):
+                model = await _opened(self._given)
+            else:
+                model = self._given
             translate.refresh(model)
-            question = translate.Question.of(model, request)
+            question = translate.ProviderRequest.of(model, request)
             response = None
             if question.streams:
                 opened = False
@@ -100,15 +111,23 @@ class PydanticAIModel:
         yield reply
 
 
-_open: dict[tuple[asyncio.AbstractEventLoop, str, int], tuple["ProviderModel", AsyncGenerator[None]]] = {}
+_open: dict[
+    tuple[asyncio.AbstractEventLoop, str, int], tuple["ProviderModel", AsyncGenerator[None]]
+] = {}
 
 
 async def _opened(name: str) -> "ProviderModel":
-    """The one model of that name on this event loop, with its connections. Agents are often made anew for each run."""
+    """The one model of that name on this event loop, with its connections. Agents are often made
+    anew for each run."""
     loop = asyncio.get_running_loop()
-    key = loop, name, hash(frozenset(os.environ.items()))  # the environment says where it is, and the key
+    key = (
+        loop,
+        name,
+        hash(frozenset(os.environ.items())),
+    )  # the environment says where it is, and the key
     if key not in _open:
-        # In a thread: it imports the provider's library, and other runs of this loop have leases to renew.
+        # In a thread: it imports the provider's library, and other runs of this loop have leases to
+        # renew.
         model = await asyncio.to_thread(_build, name)
         if key not in _open:
             for known in list(_open):
@@ -121,7 +140,8 @@ async def _opened(name: str) -> "ProviderModel":
 
 
 async def _kept_open(model: "ProviderModel") -> AsyncGenerator[None]:
-    """Keeps the connections of `model` for the next request. A loop that ends closes its generators, and so these."""
+    """Keeps the connections of `model` for the next request. A loop that ends closes its
+    generators, and so these."""
     async with model:
         yield
 
@@ -137,7 +157,9 @@ async def _load(name: str) -> None:
             await asyncio.to_thread(importlib.import_module, "adjourn.models.pydantic_ai.messages")
         except ImportError as e:
             provider = name.partition(":")[0]
-            raise _not_installed(name, next((x for x in EXTRAS if provider.startswith(x)), "openai"), e) from e
+            raise _not_installed(
+                name, next((x for x in EXTRAS if provider.startswith(x)), "openai"), e
+            ) from e
         _loaded = True
 
 
@@ -155,14 +177,23 @@ def _build(name: str) -> "ProviderModel":
         if said.startswith("Unknown model"):
             raise InvalidDefinition(
                 f"model {name!r}: unknown provider ({said})",
-                advice="write it as 'provider:model', for example 'openai:gpt-5-mini' (pip install 'adjourn[openai]')",
+                advice=(
+                    "write it as 'provider:model', for example 'openai:gpt-5-mini' (pip "
+                    "install 'adjourn[openai]')"
+                ),
             ) from e
-        kind = "auth" if re.search(r"api.?key|credential", said, re.IGNORECASE) else "invalid_request"
+        if re.search(r"api.?key|credential", said, re.IGNORECASE):
+            kind = "auth"
+        else:
+            kind = "invalid_request"
         raise ModelError(f"{name} cannot be used: {said}", kind=kind) from e
 
 
 def _not_installed(name: str, extra: str, error: ImportError) -> InvalidDefinition:
-    package = "adjourn" if extra in EXTRAS else "pydantic-ai-slim"
+    if extra in EXTRAS:
+        package = "adjourn"
+    else:
+        package = "pydantic-ai-slim"
     return InvalidDefinition(
         f"model {name!r} needs a package that is missing ({error}): pip install '{package}[{extra}]'"
     )

@@ -1,4 +1,5 @@
-"""What became of an interrupt while somebody was reading it: what they saw, what is there now, and whose doing it was."""
+"""What became of an interrupt while somebody was reading it: what they saw, what is there now, and
+whose doing it was."""
 
 from typing import Any
 
@@ -10,15 +11,16 @@ from adjourn.core.records import Asked, Closed, Decided, Suspended
 from adjourn.errors import AlreadyDecided, Conflict, StaleDecision
 from adjourn.server.problem import Problem, error_members
 from adjourn.stores.protocol import Store
-from adjourn.views.answers import ActionView
+from adjourn.views.answer_schemas import ActionView
 
 
 async def conflict(store: Store, found: Interrupt, digest: str, error: Conflict) -> Problem:
     """A decision's refusal, with the facts that a page needs to show old → new.
 
-    `was` is what had the digest that was sent (null if nothing of this run ever had it), `now` what would run or ran,
-    `by`, `how` and `at` the last decision about it, `next` the item to look at instead. Where an edit is asked about again,
-    the action changed and is still open: that is a stale decision, not one that was taken.
+    `was` is what had the digest that was sent (null if nothing of this run ever had it), `now` what
+    would run or ran, `by`, `how` and `at` the last decision about it, `next` the item to look at
+    instead. Where an edit is asked about again, the action changed and is still open: that is a
+    stale decision, not one that was taken.
     """
     records = await store.load(found.run_id)
     views = [view(found.run_id, seq, x) for seq, x in records if isinstance(x, Asked | Suspended)]
@@ -26,7 +28,10 @@ async def conflict(store: Store, found: Interrupt, digest: str, error: Conflict)
     ends = [x for _, x in records if isinstance(x, Decided | Closed) and x.i == local]
     last, later = (ends[-1] if ends else None), _later(views, found)
     asked_again = (
-        later is not None and isinstance(last, Decided) and last.edit is not None and not _is_over(records, later)
+        later is not None
+        and isinstance(last, Decided)
+        and last.edit is not None
+        and not _is_over(records, later)
     )
     if isinstance(error, AlreadyDecided) and asked_again and later is not None:
         error = StaleDecision(found.id, digest, later.digest)
@@ -37,25 +42,48 @@ async def conflict(store: Store, found: Interrupt, digest: str, error: Conflict)
         "was": ActionView.of(was) if was else None,
         "now": _now(records, found, later, last if edited else None),
         "by": last.by if isinstance(last, Decided) else "",
-        "how": "edit" if edited else last.verdict if isinstance(last, Decided) else last.why if last else "",
+        "how": _how(last, edited),
         "at": last.at if last else None,
         "next": later.ref if asked_again and later else None,
     }
     return Problem(error.status, error.code, str(error), more=more)
 
 
-def _now(records: list[tuple[int, Any]], found: Interrupt, later: Interrupt | None, edit: Any) -> ActionView:
-    """What would run now: what was asked for afterwards, the call as an edit made it, or what was asked for."""
+def _how(last: Decided | Closed | None, edited: bool) -> str:
+    """How it ended: edited, by a verdict, or why it was closed; empty while it is open."""
+    if edited:
+        return "edit"
+    if isinstance(last, Decided):
+        return last.verdict
+    if last:
+        return last.why
+    return ""
+
+
+def _now(
+    records: list[tuple[int, Any]], found: Interrupt, later: Interrupt | None, edit: Any
+) -> ActionView:
+    """What would run now: what was asked for afterwards, the call as an edit made it, or what was
+    asked for."""
     if later:
         return ActionView.of(later)
-    return _edited(records, found, edit) if edit else ActionView.of(found)
+    if edit:
+        return _edited(records, found, edit)
+    return ActionView.of(found)
 
 
 def _later(views: list[Interrupt], found: Interrupt) -> Interrupt | None:
     """The last approval about the same call that was asked for afterwards."""
-    call = found.call.call_id if found.call else None
-    after = [v for v in views if call and v.call and v.call.call_id == call and v.kind == found.kind]
-    return after[-1] if after and after[-1].seq > found.seq else None
+    if found.call:
+        call = found.call.call_id
+    else:
+        call = None
+    after = [
+        v for v in views if call and v.call and v.call.call_id == call and v.kind == found.kind
+    ]
+    if after and after[-1].seq > found.seq:
+        return after[-1]
+    return None
 
 
 def _is_over(records: list[tuple[int, Any]], i: Interrupt) -> bool:

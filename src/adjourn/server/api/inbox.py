@@ -17,14 +17,14 @@ from adjourn.errors import Invalid, NotFound
 from adjourn.runtime.changed_program import noted
 from adjourn.runtime.pruner import holds_of
 from adjourn.server.api.runs import me
-from adjourn.server.operation import Call, answered
+from adjourn.server.operation import ApiRequest, answered
 from adjourn.server.problem import Problem
 from adjourn.server.sse import EventStream, hub_events, run_events
 from adjourn.stores.audit import SECURITY
 from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.protocol import Filter, RunRow, Store
-from adjourn.views.answers import (
+from adjourn.views.answer_schemas import (
     AlikeErrors,
     CheckpointText,
     ProgramView,
@@ -46,17 +46,24 @@ def _label(query: dict[str, Any]) -> tuple[str, str] | None:
     return (name, value) if found else None
 
 
-async def list_runs(c: Call) -> Any:
+async def list_runs(c: ApiRequest) -> Any:
     """A page of runs."""
     q, limit = c.query, c.query.get("limit", 50)
     rows = await c.rt.runs(
-        status=q.get("status", ""), agent=q.get("agent", ""), session=q.get("session", ""), label=_label(q),
-        text=q.get("text", ""), since=q.get("since", 0), until=q.get("until", 0), after=q.get("after", ""), limit=limit,
-    )  # fmt: skip
+        status=q.get("status", ""),
+        agent=q.get("agent", ""),
+        session=q.get("session", ""),
+        label=_label(q),
+        text=q.get("text", ""),
+        since=q.get("since", 0),
+        until=q.get("until", 0),
+        after=q.get("after", ""),
+        limit=limit,
+    )
     return {"items": rows, "after": rows[-1].run_id if len(rows) == limit else None}
 
 
-async def get_run(c: Call) -> Any:
+async def get_run(c: ApiRequest) -> Any:
     """A run; 304 if the client has it already."""
     row = await c.rt.store.get(c.path["run"])
     note, holds = await _note(c, row), holds_of(row, await c.rt.holds())
@@ -69,24 +76,38 @@ async def get_run(c: Call) -> Any:
     return answered(shown, {"ETag": _tag(shown, note, holds)})
 
 
-async def _note(c: Call, row: RunRow) -> Misfit | None:
+async def _note(c: ApiRequest, row: RunRow) -> Misfit | None:
     """Why a worker has refused a run that waits for one."""
-    return await noted(c.rt.store, row.id) if row.status == Status.READY else None
+    if row.status == Status.READY:
+        return await noted(c.rt.store, row.id)
+    return None
 
 
 def _tag(run: RunSummary, note: Misfit | None, holds: Sequence[Hold]) -> str:
-    said = f"-{version(note)[:16]}-{digest(note.why)[:8]}" if note else ""  # a worker's note is no record
-    said += f"-{digest([hold.scope for hold in holds])[:8]}" if holds else ""  # neither is a hold
-    said += f"-{digest(run.held_by)[:8]}" if run.held_by else ""  # nor a halt
+    # a worker's note is no record
+    if note:
+        said = f"-{version(note)[:16]}-{digest(note.why)[:8]}"
+    else:
+        said = ""
+    # neither is a hold
+    if holds:
+        said += f"-{digest([hold.scope for hold in holds])[:8]}"
+    else:
+        said += ""
+    # nor a halt
+    if run.held_by:
+        said += f"-{digest(run.held_by)[:8]}"
+    else:
+        said += ""
     return f'W/"{run.seq}-{run.status}{said}"'
 
 
-async def get_status(c: Call) -> Any:
+async def get_status(c: ApiRequest) -> Any:
     """A run's row alone: cheap, however long its journal."""
     return run_summary(await c.rt.store.get(c.path["run"]), await c.rt.halts(), c.rt.store.now())
 
 
-async def get_records(c: Call) -> Any:
+async def get_records(c: ApiRequest) -> Any:
     """A page of a journal."""
     row, limit = await c.rt.store.get(c.path["run"]), c.query.get("limit", 200)
     found = (await c.rt.store.load(row.id, c.query.get("after", 0)))[:limit]
@@ -94,14 +115,15 @@ async def get_records(c: Call) -> Any:
     return {"items": items, "after": str(items[-1].seq) if len(items) == limit else None}
 
 
-async def get_messages(c: Call) -> Any:
+async def get_messages(c: ApiRequest) -> Any:
     """A conversation."""
     _, state = await c.desk.folds.of(c.path["run"])
     return {"items": msgspec.to_builtins(await c.rt.worker.earlier.conversation(state))}
 
 
-async def list_requests(c: Call) -> Any:
-    """A page of what the models of a run were sent, without the messages themselves; or, by its record, one of them whole."""
+async def list_requests(c: ApiRequest) -> Any:
+    """A page of what the models of a run were sent, without the messages themselves; or, by its
+    record, one of them whole."""
     limit, after, at = c.query.get("limit", 100), c.query.get("after", 0), c.query.get("at")
     run = (await c.rt.store.get(c.path["run"])).id
     records = await c.rt.store.load(run)
@@ -117,31 +139,36 @@ async def list_requests(c: Call) -> Any:
     items = await asyncio.to_thread(made)  # all of a long conversation is read and hashed
     if at is not None and not items:
         raise NotFound(f"record {at} of run {run!r} is not a model's reply")
-    return {"items": items, "after": str(items[-1].seq) if at is None and len(items) == limit else None}
+    return {
+        "items": items,
+        "after": str(items[-1].seq) if at is None and len(items) == limit else None,
+    }
 
 
-async def get_checkpoint(c: Call) -> Any:
+async def get_checkpoint(c: ApiRequest) -> Any:
     """A checkpoint, as its JSON text: it is signed, so it must arrive as it is."""
     run = await c.rt.get(c.path["run"])
     return CheckpointText(checkpoint=(await run.checkpoint()).to_json())
 
 
-async def get_preview(c: Call) -> Any:
+async def get_preview(c: ApiRequest) -> Any:
     """What a cancel would do."""
     return await (await c.rt.get(c.path["run"])).cancel_preview()
 
 
-async def get_run_audit(c: Call) -> Any:
+async def get_run_audit(c: ApiRequest) -> Any:
     """A page of what was wanted of a run."""
     run, limit = c.path["run"], c.query.get("limit", 100)
     rows = await c.rt.store.audit(run, after=c.query.get("after", 0), limit=limit)
-    if not rows or run == SECURITY:  # a run that was pruned has an audit, one that never was has none
+    if (
+        not rows or run == SECURITY
+    ):  # a run that was pruned has an audit, one that never was has none
         await c.rt.store.get(run)
     items = [AuditEntry.of(row) for row in rows]
     return {"items": items, "after": str(rows[-1].n) if len(rows) == limit else None}
 
 
-async def watch_run(c: Call) -> Any:
+async def watch_run(c: ApiRequest) -> Any:
     """A run's events from where the client was."""
     last = c.request.headers.get("last-event-id", "") or str(c.query.get("after", 0))
     if not last.isascii() or not last.isdigit() or len(last) > 16:
@@ -153,7 +180,7 @@ async def watch_run(c: Call) -> Any:
     return EventStream(events, c.desk.closing, c.desk.guard.enter(c.who), lambda: _may_still(c))
 
 
-async def _may_still(c: Call) -> bool:
+async def _may_still(c: ApiRequest) -> bool:
     """Whether whoever opened a stream would still be let in, as the same person."""
     try:
         now = await c.desk.guard.identify(c.request, used=False)
@@ -162,15 +189,27 @@ async def _may_still(c: Call) -> bool:
     return now.may("read") and (now.name, now.run) == (c.who.name, c.who.run)
 
 
-async def list_inbox(c: Call) -> Any:
+async def list_inbox(c: ApiRequest) -> Any:
     """A page of what waits for people."""
     q, limit = c.query, c.query.get("limit", 50)
-    mine = c.who.groups if q.get("mine") else None
+    if q.get("mine"):
+        mine = c.who.groups
+    else:
+        mine = None
     wanted = Filter(
-        program=q.get("agent", ""), kind=q.get("kind", ""), run=q.get("run", ""), session=q.get("session", ""), label=_label(q),
-        text=q.get("text", ""), since=q.get("since", 0), until=q.get("until", 0), group=q.get("group", ""), members=mine,
-        after=q.get("after", ""), limit=limit,
-    )  # fmt: skip
+        program=q.get("agent", ""),
+        kind=q.get("kind", ""),
+        run=q.get("run", ""),
+        session=q.get("session", ""),
+        label=_label(q),
+        text=q.get("text", ""),
+        since=q.get("since", 0),
+        until=q.get("until", 0),
+        group=q.get("group", ""),
+        members=mine,
+        after=q.get("after", ""),
+        limit=limit,
+    )
     items: list[InterruptSummary] = []
     async for i in _some_at_a_time(c.rt.store, wanted):
         items.append(c.desk.shortened.line(i, await c.desk.program_of(i.run_id)))
@@ -191,14 +230,14 @@ async def _some_at_a_time(store: Store, wanted: Filter) -> AsyncIterator[Interru
         left, wanted = left - step, replace(wanted, after=found[-1].ref)
 
 
-async def watch_inbox(c: Call) -> Any:
+async def watch_inbox(c: ApiRequest) -> Any:
     """What changes anywhere."""
     last = c.request.headers.get("last-event-id", "")
     events = hub_events(c.desk.hub, last, follow=c.query.get("follow", True))
     return EventStream(events, c.desk.closing, c.desk.guard.enter(c.who), lambda: _may_still(c))
 
 
-async def get_interrupt(c: Call) -> Any:
+async def get_interrupt(c: ApiRequest) -> Any:
     """An interrupt, and if it is closed, how."""
     found = await c.rt.interrupt(c.path["interrupt"])
     row, state, timeline = await c.desk.folds.whole(found.run_id)
@@ -210,47 +249,57 @@ async def get_interrupt(c: Call) -> Any:
         title=row.title,
         run_status=row.shown(c.rt.store.now(), await c.rt.halted()),
         records=await c.rt.store.load(found.run_id, found.seq - 1),
-        attempts=[AuditEntry.of(line) for line in lines if line.entry.get("interrupt") == found.local],
+        attempts=[
+            AuditEntry.of(line) for line in lines if line.entry.get("interrupt") == found.local
+        ],
     )
     tag = f'"{found.seq}-{shown.digest[:16]}-{shown.status}-{len(shown.attempts)}"'
     return answered(shown, {"ETag": tag})
 
 
-async def list_alike(c: Call) -> Any:
-    """The refs of the open errors that are like one, at most 1000, and until when they were opened."""
+async def list_alike(c: ApiRequest) -> Any:
+    """The refs of the open errors that are like one, at most 1000, and until when they were
+    opened."""
     until = c.rt.store.now()
     found = await c.rt.alike(c.path["interrupt"], until=until)
     return AlikeErrors(refs=tuple(i.ref for i in found), until=until)
 
 
-async def list_holds(c: Call) -> Any:
+async def list_holds(c: ApiRequest) -> Any:
     """The legal holds that are on."""
     return {"items": await c.rt.holds(), "after": None}
 
 
-async def list_halts(c: Call) -> Any:
+async def list_halts(c: ApiRequest) -> Any:
     """The halts that are on."""
     return {"items": await c.rt.halts(), "after": None}
 
 
-async def list_audit(c: Call) -> Any:
+async def list_audit(c: ApiRequest) -> Any:
     """A page of the audit of everything, or of the security log, newest first."""
     limit, security = c.query.get("limit", 100), c.query.get("security", False)
     if security and not c.who.may("admin"):
-        raise Problem(403, "forbidden", f"{c.who.name!r} is {c.who.role}: the security log is for admins")
+        raise Problem(
+            403, "forbidden", f"{c.who.name!r} is {c.who.role}: the security log is for admins"
+        )
     rows = await c.rt.store.recent(c.query.get("after", ""), limit, security=security)
-    return {"items": [AuditEntry.of(row) for row in rows], "after": rows[-1].place if len(rows) == limit else None}
+    return {
+        "items": [AuditEntry.of(row) for row in rows],
+        "after": rows[-1].place if len(rows) == limit else None,
+    }
 
 
-async def verify_audit(c: Call) -> Any:
+async def verify_audit(c: ApiRequest) -> Any:
     """Check everything; one at a time, because it reads everything."""
     if c.desk.verifying.locked():
-        raise Problem(429, "busy", "a verification is already running; try again later", {"Retry-After": "5"})
+        raise Problem(
+            429, "busy", "a verification is already running; try again later", {"Retry-After": "5"}
+        )
     async with c.desk.verifying:
         return VerificationView.of(await c.rt.verification())
 
 
-async def list_programs(c: Call) -> Any:
+async def list_programs(c: ApiRequest) -> Any:
     """What this server can start."""
     items = [
         ProgramView(name=program.name, kind=program.kind, picture=program.diagram())
@@ -259,6 +308,6 @@ async def list_programs(c: Call) -> Any:
     return {"items": items, "after": None}
 
 
-async def who_am_i(c: Call) -> Any:
+async def who_am_i(c: ApiRequest) -> Any:
     """Who asks."""
     return me(c.who, c.rt.store.now())

@@ -6,9 +6,9 @@ from typing import Any
 
 from adjourn.errors import Conflict, Invalid, NotAllowed, NotFound
 from adjourn.server.notifications.webhook import check_url
-from adjourn.server.operation import Call
-from adjourn.stores.notification import Endpoint, Sent
-from adjourn.views.answers import DONE, EndpointView, LetterView, NewEndpoint
+from adjourn.server.operation import ApiRequest
+from adjourn.stores.notification import DeliveryAttempt, Endpoint
+from adjourn.views.answer_schemas import DONE, EndpointView, LetterView, NewEndpoint
 
 
 def new_secret() -> str:
@@ -16,13 +16,14 @@ def new_secret() -> str:
     return f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}"
 
 
-async def list_endpoints(c: Call) -> Any:
+async def list_endpoints(c: ApiRequest) -> Any:
     """Who is told."""
     return {"items": [EndpointView.of(e) for e in await c.rt.store.endpoints()], "after": None}
 
 
-async def add_endpoint(c: Call) -> Any:
-    """Tell a webhook from now on. Chat and mail are added by whoever can reach the store: that library connects by itself."""
+async def add_endpoint(c: ApiRequest) -> Any:
+    """Tell a webhook from now on. Chat and mail are added by whoever can reach the store: that
+    library connects by itself."""
     b, secret = c.body, new_secret()
     try:
         check_url(b["url"])
@@ -35,7 +36,7 @@ async def add_endpoint(c: Call) -> Any:
     return NewEndpoint(name=put.name, secret=secret)
 
 
-async def remove_endpoint(c: Call) -> Any:
+async def remove_endpoint(c: ApiRequest) -> Any:
     """Tell it nothing more."""
     name = c.body["name"]
     if all(e.name != name for e in await c.rt.store.endpoints()):
@@ -44,29 +45,36 @@ async def remove_endpoint(c: Call) -> Any:
     return DONE
 
 
-async def list_letters(c: Call) -> Any:
+async def list_letters(c: ApiRequest) -> Any:
     """A page of what has not arrived."""
     q, limit = c.query, c.query.get("limit", 100)
     found = await c.rt.store.letters(q.get("state", ""), after=q.get("after", 0), limit=limit)
-    return {"items": [LetterView.of(x) for x in found], "after": str(found[-1].n) if len(found) == limit else None}
+    return {
+        "items": [LetterView.of(x) for x in found],
+        "after": str(found[-1].n) if len(found) == limit else None,
+    }
 
 
-async def retry_letter(c: Call) -> Any:
+async def retry_letter(c: ApiRequest) -> Any:
     """Try once more."""
     letter = await _dead(c)
     error, now = f"retried by {c.who.name}", c.rt.store.now()
-    await c.rt.store.post([Sent(letter.n, letter.tries, error, now, c.who.name, c.rt.origin)])
+    await c.rt.store.post(
+        [DeliveryAttempt(letter.n, letter.tries, error, now, c.who.name, c.rt.origin)]
+    )
     return DONE
 
 
-async def drop_letter(c: Call) -> Any:
+async def drop_letter(c: ApiRequest) -> Any:
     """Give it up for good."""
     letter = await _dead(c)
-    await c.rt.store.post([Sent(letter.n, letter.tries, by=c.who.name, origin=c.rt.origin)])
+    await c.rt.store.post(
+        [DeliveryAttempt(letter.n, letter.tries, by=c.who.name, origin=c.rt.origin)]
+    )
     return DONE
 
 
-async def _dead(c: Call) -> Any:
+async def _dead(c: ApiRequest) -> Any:
     n = c.body["n"]
     found = await c.rt.store.letters("dead", after=n - 1, limit=1)
     if not found or found[0].n != n:

@@ -1,11 +1,12 @@
-"""The operations that show runs as people look at them: each as a line of a list, and one as a timeline."""
+"""The operations that show runs as people look at them: each as a line of a list, and one as a
+timeline."""
 
 from typing import Any
 
 from adjourn.core.status import Status
 from adjourn.errors import Invalid, UnknownRun
-from adjourn.server.bounded_cache import Kept
-from adjourn.server.operation import Call
+from adjourn.server.bounded_cache import BoundedCache
+from adjourn.server.operation import ApiRequest
 from adjourn.views.run_view import RunGlance, run_glance
 from adjourn.views.step_view import timeline_view
 
@@ -15,7 +16,7 @@ KEPT = 8_000_000
 """Bytes of lines that are kept."""
 
 
-async def list_glances(c: Call) -> Any:
+async def list_glances(c: ApiRequest) -> Any:
     """Runs at a glance, those that there are; what was looked at before costs one row each."""
     wanted = [id for id in c.query.get("runs", "").split(",") if id]
     if len(wanted) > MOST:
@@ -28,7 +29,10 @@ async def list_glances(c: Call) -> Any:
         except UnknownRun:
             continue
         now = c.rt.store.now()
-        notes = await c.rt.store.misfits(runs=(id,)) if row.status == Status.READY else []
+        if row.status == Status.READY:
+            notes = await c.rt.store.misfits(runs=(id,))
+        else:
+            notes = []
         note = notes[0] if notes else None
         key = (row.seq, row.shown(now, halted), halted, note.why if note else "")
         found = c.desk.glances.get(row.id, key)
@@ -44,19 +48,21 @@ class Glances:
     """Lines that were made before; each is good as long as its run has not moved."""
 
     def __init__(self) -> None:
-        self._lines: Kept[str, tuple[Any, RunGlance]] = Kept(KEPT)
+        self._lines: BoundedCache[str, tuple[Any, RunGlance]] = BoundedCache(KEPT)
 
     def get(self, run: str, key: Any) -> RunGlance | None:
         """The line, if it still is so."""
         found = self._lines.get(run)
-        return found[1] if found and found[0] == key else None
+        if found and found[0] == key:
+            return found[1]
+        return None
 
     def put(self, run: str, key: Any, line: RunGlance) -> None:
         """Keep a line."""
         self._lines.put(run, (key, line))
 
 
-async def get_timeline(c: Call) -> Any:
+async def get_timeline(c: ApiRequest) -> Any:
     """A run's steps; with `after`, those that changed since that record."""
     row, state, timeline = await c.desk.folds.whole(c.path["run"])
     now = c.rt.store.now()

@@ -1,4 +1,5 @@
-"""Chat and mail, through Apprise (`adjourn[notify]`). A message says where to look; no link in it decides anything."""
+"""Chat and mail, through Apprise (`adjourn[notify]`). A message says where to look; no link in it
+decides anything."""
 
 import unicodedata
 import warnings
@@ -17,7 +18,9 @@ def _apprise() -> Any:
         raise Misused("chat and mail need Apprise: pip install 'adjourn[notify]'") from None
     loaded: Any = apprise
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # its services import modules that are on their way out
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # its services import modules that are on their way out
         loaded.Apprise().add("json://localhost")  # with the first address, it loads all of them
     return loaded
 
@@ -26,7 +29,8 @@ def check_address(url: str) -> None:
     """Raise `Invalid` if Apprise does not know such an address."""
     if not _apprise().Apprise().add(url):
         raise Invalid(
-            f"Apprise has no service for {url.partition('://')[0]!r:.40}://…", advice="see its list of services"
+            f"Apprise has no service for {url.partition('://')[0]!r:.40}://…",
+            advice="see its list of services",
         )
 
 
@@ -37,7 +41,9 @@ def words(topic: str, data: dict[str, Any], link: str) -> tuple[str, str]:
     if topic == "interrupt.opened" and data.get("kind") in KINDS:
         what = KINDS[data["kind"]].message
     lines = [
-        f"{name}: {shown(str(data[key]))}" for name, key in (("agent", "agent"), ("run", "run_id")) if data.get(key)
+        f"{name}: {shown(str(data[key]))}"
+        for name, key in (("agent", "agent"), ("run", "run_id"))
+        if data.get(key)
     ]
     return f"{subject} {what}", "\n".join([*lines, *([f"Look at it: {link}"] if link else [])])
 
@@ -59,5 +65,7 @@ async def send(url: str, title: str, text: str) -> None:
     service = apprise.Apprise()
     if not service.add(url):
         raise OSError("Apprise does not know this address any more")
-    if not await service.async_notify(title=title, body=text, body_format=apprise.NotifyFormat.TEXT):
+    if not await service.async_notify(
+        title=title, body=text, body_format=apprise.NotifyFormat.TEXT
+    ):
         raise OSError("the service did not take the message")

@@ -1,4 +1,5 @@
-"""Delivering the outbox: Standard Webhooks, signed; chat and mail. At least once, in order for each run, retried for days."""
+"""Delivering the outbox: Standard Webhooks, signed; chat and mail. At least once, in order for each
+run, retried for days."""
 
 import asyncio
 import logging
@@ -14,7 +15,7 @@ from adjourn.core.codec import decode, encode
 from adjourn.server.api.notifications import new_secret
 from adjourn.server.notifications import chat
 from adjourn.server.notifications import webhook as outlet
-from adjourn.stores.notification import Endpoint, Letter, Sent
+from adjourn.stores.notification import DeliveryAttempt, Endpoint, Notification
 from adjourn.stores.protocol import Store
 
 log = logging.getLogger("adjourn.notify")
@@ -25,13 +26,20 @@ AT_ONCE, EACH = 32, 8
 HOLD = 60.0
 IDLE, SOON = 30.0, 0.2
 SEEN, CROWDED = 200, 1.0
-"""So many letters are looked at; with more of them waiting, what is due now may be behind those, and is asked for so often."""
+"""So many letters are looked at; with more of them waiting, what is due now may be behind those,
+and is asked for so often."""
 LONGEST = 86_400.0
 GONE = 410
 
 
 async def add_webhook(
-    store: Store, name: str, url: str, *, topics: Iterable[str] = (), allow: Iterable[str] = (), by: str = ""
+    store: Store,
+    name: str,
+    url: str,
+    *,
+    topics: Iterable[str] = (),
+    allow: Iterable[str] = (),
+    by: str = "",
 ) -> str:
     """Notify a webhook from now on. Returns its secret, which is shown once.
 
@@ -49,7 +57,9 @@ async def add_webhook(
     return secret
 
 
-async def add_chat(store: Store, name: str, url: str, *, topics: Iterable[str] = (), by: str = "") -> None:
+async def add_chat(
+    store: Store, name: str, url: str, *, topics: Iterable[str] = (), by: str = ""
+) -> None:
     """Notify a chat room or a mailbox from now on.
 
     Args:
@@ -63,8 +73,8 @@ async def add_chat(store: Store, name: str, url: str, *, topics: Iterable[str] =
     await store.endpoints(Endpoint(name, "apprise", url, "", tuple(topics)), by=by)
 
 
-class Postman:
-    """Delivers a store's notifications while it is open: `async with Postman(store,
+class NotificationSender:
+    """Delivers a store's notifications while it is open: `async with NotificationSender(store,
     url="https://ops.example.com"):`.
 
     Args:
@@ -101,7 +111,8 @@ class Postman:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def once(self) -> int:
-        """Deliver what is due now and wait for the answers; how many letters it tried. For a loop of your own, or a timer."""
+        """Deliver what is due now and wait for the answers; how many letters it tried. For a loop
+        of your own, or a timer."""
         tried = 0
         while True:
             await self._round()
@@ -139,13 +150,19 @@ class Postman:
         crowded = len(due) == SEEN
         if (crowded or any(x.due_at <= now for x in due)) and len(self._active) < AT_ONCE:
             busy = [name for name, n in Counter(self._active.values()).items() if n >= EACH]
-            for letter in await self._store.post(take=min(EACH, AT_ONCE - len(self._active)), hold=HOLD, but=busy):
-                if letter.endpoint in endpoints:  # else it is new, and its letter due again when the hold is over
+            for letter in await self._store.post(
+                take=min(EACH, AT_ONCE - len(self._active)), hold=HOLD, but=busy
+            ):
+                if (
+                    letter.endpoint in endpoints
+                ):  # else it is new, and its letter due again when the hold is over
                     self._start(endpoints[letter.endpoint], letter)
         later = [x.due_at - now for x in due if x.due_at > now]
-        return CROWDED if crowded else min([IDLE, *(max(SOON, t) for t in later)])
+        if crowded:
+            return CROWDED
+        return min([IDLE, *(max(SOON, t) for t in later)])
 
-    def _start(self, endpoint: Endpoint, letter: Letter) -> None:
+    def _start(self, endpoint: Endpoint, letter: Notification) -> None:
         task = asyncio.get_running_loop().create_task(
             self._deliver(endpoint, letter), name=f"adjourn-letter:{letter.n}"
         )
@@ -158,44 +175,54 @@ class Postman:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.warning("a letter could not be settled and is due again later: %s", error)
 
-    async def _deliver(self, endpoint: Endpoint, letter: Letter) -> None:
+    async def _deliver(self, endpoint: Endpoint, letter: Notification) -> None:
         try:
             sent = await self._attempt(endpoint, letter)
         except (OSError, TimeoutError, ssl.SSLError) as e:
             sent = self._failed(letter, f"{type(e).__name__}: {e}")
-        except Exception as e:  # also what must never be reached: it will not become public by trying again
-            sent = Sent(letter.n, letter.tries, f"{type(e).__name__}: {e}"[:300])
+        except (
+            Exception
+        ) as e:  # also what must never be reached: it will not become public by trying again
+            sent = DeliveryAttempt(letter.n, letter.tries, f"{type(e).__name__}: {e}"[:300])
         if sent.error:
             level, end = (
-                (logging.INFO, "it is tried again") if sent.again else (logging.WARNING, "nobody will try again")
+                (logging.INFO, "it is tried again")
+                if sent.again
+                else (logging.WARNING, "nobody will try again")
             )
             log.log(level, "letter %s to %s: %s; %s", letter.n, endpoint.name, sent.error, end)
         await self._store.post([sent])
 
-    async def _attempt(self, endpoint: Endpoint, letter: Letter) -> Sent:
+    async def _attempt(self, endpoint: Endpoint, letter: Notification) -> DeliveryAttempt:
         message: dict[str, Any] = decode(letter.body)
         link = self._link(message["data"])
         if endpoint.kind == "apprise":
             await chat.send(endpoint.url, *chat.words(letter.topic, message["data"], link))
-            return Sent(letter.n, letter.tries)
+            return DeliveryAttempt(letter.n, letter.tries)
         message["data"]["link"] = link
         body = encode(message)
         answer = await outlet.post(
-            endpoint.url, body, signed(endpoint, letter.id, body, self._store.now()), allow=self._allow, tls=self._tls
+            endpoint.url,
+            body,
+            signed(endpoint, letter.id, body, self._store.now()),
+            allow=self._allow,
+            tls=self._tls,
         )
         if 200 <= answer.status < 300:
-            return Sent(letter.n, letter.tries)
+            return DeliveryAttempt(letter.n, letter.tries)
         if answer.status == GONE:
-            return Sent(letter.n, letter.tries, "410: it does not want to be told any more")
+            return DeliveryAttempt(
+                letter.n, letter.tries, "410: it does not want to be told any more"
+            )
         return self._failed(letter, f"it answered {answer.status}", answer.retry_after)
 
-    def _failed(self, letter: Letter, error: str, retry_after: str = "") -> Sent:
+    def _failed(self, letter: Notification, error: str, retry_after: str = "") -> DeliveryAttempt:
         if letter.tries > len(self._backoff):
-            return Sent(letter.n, letter.tries, error)
+            return DeliveryAttempt(letter.n, letter.tries, error)
         wait = self._backoff[letter.tries - 1] * random.uniform(0.9, 1.2)
         if retry_after.isascii() and retry_after.isdigit():
             wait = min(max(wait, float(retry_after[:9])), LONGEST)
-        return Sent(letter.n, letter.tries, error, self._store.now() + wait)
+        return DeliveryAttempt(letter.n, letter.tries, error, self._store.now() + wait)
 
     def _link(self, data: dict[str, Any]) -> str:
         """Where a person looks at it. A page, always: nothing that is opened decides."""
@@ -203,16 +230,26 @@ class Postman:
             return ""
         if item := data.get("ref") or data.get("interrupt_id"):  # old letters have one or the other
             return f"{self._url}/inbox/{quote(item, safe='')}"
-        return f"{self._url}/runs/{quote(data['run_id'], safe='')}" if "run_id" in data else f"{self._url}/"
+        if "run_id" in data:
+            return f"{self._url}/runs/{quote(data['run_id'], safe='')}"
+        return f"{self._url}/"
+
+
+Postman = NotificationSender
+"""Its name in programs that were written before."""
 
 
 def signed(endpoint: Endpoint, id: str, body: bytes, now: float) -> dict[str, str]:
-    """The headers of Standard Webhooks. Several secrets, separated by spaces, sign side by side while one replaces another."""
+    """The headers of Standard Webhooks. Several secrets, separated by spaces, sign side by side
+    while one replaces another."""
     from standardwebhooks.webhooks import Webhook
 
     at = datetime.fromtimestamp(int(now), UTC)
     signatures = [Webhook(secret).sign(id, at, body.decode()) for secret in endpoint.secret.split()]
     return {
-        "Content-Type": "application/json", "User-Agent": "adjourn", "webhook-id": id, "webhook-timestamp": str(int(now)),
+        "Content-Type": "application/json",
+        "User-Agent": "adjourn",
+        "webhook-id": id,
+        "webhook-timestamp": str(int(now)),
         "webhook-signature": " ".join(signatures),
-    }  # fmt: skip
+    }

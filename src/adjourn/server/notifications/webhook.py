@@ -1,7 +1,7 @@
 """The only way out: a request to an address that is public, or explicitly allowed.
 
-A name is resolved once, every address that it has is checked, and the connection goes to one of those: a second answer of
-the name server, a redirect or a proxy cannot lead anywhere else.
+A name is resolved once, every address that it has is checked, and the connection goes to one of
+those: a second answer of the name server, a redirect or a proxy cannot lead anywhere else.
 """
 
 import asyncio
@@ -26,25 +26,42 @@ MOST = 64 * 1024
 _NOT_PUBLIC_4 = [
     ipaddress.IPv4Network(n)
     for n in (
-        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
-        "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24",
-        "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "127.0.0.0/8",
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.31.196.0/24",
+        "192.52.193.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "192.175.48.0/24",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
     )
-]  # fmt: skip
+]
 _PUBLIC_6 = ipaddress.IPv6Network("2000::/3")
-# What lies inside it and leads elsewhere: protocol assignments with Teredo, documentation, 6to4, AS112.
+# What lies inside it and leads elsewhere: protocol assignments with Teredo, documentation, 6to4,
+# AS112.
 _NOT_PUBLIC_6 = [
-    ipaddress.IPv6Network(n) for n in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
+    ipaddress.IPv6Network(n)
+    for n in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 ]
 _ISATAP = (0x00005EFE, 0x02005EFE)
 
 
-class Blocked(Exception):
+class AddressBlocked(Exception):
     """An address that must not be reached."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class WebhookResponse:
     """What came back."""
 
     status: int
@@ -52,7 +69,8 @@ class Answered:
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address belongs to somebody on the internet, also behind the ways to write IPv4 inside IPv6."""
+    """Whether an address belongs to somebody on the internet, also behind the ways to write IPv4
+    inside IPv6."""
     if isinstance(address, ipaddress.IPv4Address):
         return not any(address in n for n in _NOT_PUBLIC_4)
     if address not in _PUBLIC_6 or any(address in n for n in _NOT_PUBLIC_6):
@@ -67,7 +85,8 @@ def networks(allow: Iterable[str]) -> list[Network]:
 
 
 def check_url(url: str, allow: Sequence[Network] = ()) -> SplitResult:
-    """A URL that can be told something; raises `Invalid`. What its name resolves to is checked when it is used."""
+    """A URL that can be told something; raises `Invalid`. What its name resolves to is checked when
+    it is used."""
     try:
         parts = urlsplit(url)
         port, host = parts.port, parts.hostname
@@ -85,23 +104,33 @@ def check_url(url: str, allow: Sequence[Network] = ()) -> SplitResult:
     if parts.username is not None or parts.password is not None or parts.fragment or "\\" in url:
         raise Invalid("an endpoint's URL has no user, password or fragment in it")
     if parts.scheme == "http" and not allow:
-        raise Invalid("an endpoint is reached by https", advice="http is for networks that are explicitly allowed")
+        raise Invalid(
+            "an endpoint is reached by https",
+            advice="http is for networks that are explicitly allowed",
+        )
     try:
         literal = ipaddress.ip_address(host)
     except ValueError:
         return parts
     if not _reachable(literal, allow):
-        raise Invalid(f"{host} is not a public address", advice="allow its network explicitly if it should be reached")
+        raise Invalid(
+            f"{host} is not a public address",
+            advice="allow its network explicitly if it should be reached",
+        )
     return parts
 
 
 def _reachable(address: Address, allow: Sequence[Network]) -> bool:
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    if isinstance(address, ipaddress.IPv6Address):
+        mapped = address.ipv4_mapped
+    else:
+        mapped = None
     return is_public(address) or any((mapped or address) in n for n in allow)
 
 
 async def resolve(host: str, port: int, allow: Sequence[Network]) -> list[str]:
-    """Every address of a name, all of them checked; raises `Blocked` if one must not be reached."""
+    """Every address of a name, all of them checked; raises `AddressBlocked` if one must not be
+    reached."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as e:
@@ -109,7 +138,7 @@ async def resolve(host: str, port: int, allow: Sequence[Network]) -> list[str]:
     addresses = list(dict.fromkeys(str(info[4][0]) for info in found))
     for text in addresses:
         if "%" in text or not _reachable(ipaddress.ip_address(text), allow):
-            raise Blocked(f"{host!r:.100} is {text}, which is not a public address")
+            raise AddressBlocked(f"{host!r:.100} is {text}, which is not a public address")
     return addresses
 
 
@@ -120,18 +149,24 @@ async def post(
     *,
     allow: Sequence[Network] = (),
     tls: ssl.SSLContext | None = None,
-) -> Answered:
-    """POST to a checked address, in bounded time. Redirects are not followed; raises `Blocked`, `OSError`, `TimeoutError`."""
+) -> WebhookResponse:
+    """POST to a checked address, in bounded time. Redirects are not followed; raises
+    `AddressBlocked`, `OSError`, `TimeoutError`."""
     parts = check_url(url, allow)
     secure = parts.scheme == "https"
     host, port = str(parts.hostname), parts.port or (443 if secure else 80)
     async with asyncio.timeout(SECONDS):
         addresses = await resolve(host, port, allow)
         if not secure and any(is_public(ipaddress.ip_address(a)) for a in addresses):
-            raise Blocked(f"{host!r:.100} is public, and would be told without encryption")
-        context = (tls or _trusting()) if secure else None
+            raise AddressBlocked(f"{host!r:.100} is public, and would be told without encryption")
+        if secure:
+            context = tls or _trusting()
+        else:
+            context = None
         name = host if secure else None
-        reader, writer = await asyncio.open_connection(addresses[0], port, ssl=context, server_hostname=name)
+        reader, writer = await asyncio.open_connection(
+            addresses[0], port, ssl=context, server_hostname=name
+        )
         try:
             return await _exchange(reader, writer, parts, body, headers)
         except h11.RemoteProtocolError as e:
@@ -152,10 +187,15 @@ async def _exchange(
     parts: SplitResult,
     body: bytes,
     headers: Mapping[str, str],
-) -> Answered:
+) -> WebhookResponse:
     http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MOST)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    sent = {"Host": parts.netloc, **headers, "Content-Length": str(len(body)), "Connection": "close"}
+    sent = {
+        "Host": parts.netloc,
+        **headers,
+        "Content-Length": str(len(body)),
+        "Connection": "close",
+    }
     for event in (
         h11.Request(method="POST", target=target, headers=list(sent.items())),
         h11.Data(body),
@@ -169,6 +209,6 @@ async def _exchange(
             http.receive_data(await reader.read(MOST))
         elif isinstance(event, h11.Response):  # the rest is nobody's business
             retry = next((v for k, v in event.headers if k == b"retry-after"), b"")
-            return Answered(event.status_code, retry.decode("latin-1"))
+            return WebhookResponse(event.status_code, retry.decode("latin-1"))
         elif isinstance(event, h11.ConnectionClosed | h11.EndOfMessage):
             raise OSError("the connection was closed before an answer came")

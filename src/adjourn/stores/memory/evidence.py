@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from adjourn.stores.audit import Broken, chain
+from adjourn.stores.audit import BrokenChain, chain
 from adjourn.stores.erasure import Hold
 from adjourn.stores.notification import Endpoint
 from adjourn.stores.protocol import Halt, RunRow
@@ -13,7 +13,8 @@ from adjourn.stores.verification import Line
 
 
 class MemoryEvidence:
-    """Everything in the dicts, for a check. A journal has no hashes of its own here: only its row keeps the last."""
+    """Everything in the dicts, for a check. A journal has no hashes of its own here: only its row
+    keeps the last."""
 
     def __init__(self, store: Any) -> None:  # a `MemoryStore`, which knows this one
         self._store = store
@@ -26,7 +27,7 @@ class MemoryEvidence:
         """See `verification.Evidence`."""
         return [(scope, rows[-1].n, rows[-1].head) for scope, rows in self._store._audit.items()]
 
-    def strays(self) -> Iterable[Broken]:
+    def strays(self) -> Iterable[BrokenChain]:
         """See `verification.Evidence`."""
         return ()
 
@@ -37,7 +38,9 @@ class MemoryEvidence:
     def line(self, scope: str, number: int) -> Line | None:
         """See `verification.Evidence`."""
         rows = self._store._audit.get(scope, [])
-        return (number, rows[number - 1].body, rows[number - 1].head) if 0 < number <= len(rows) else None
+        if 0 < number <= len(rows):
+            return (number, rows[number - 1].body, rows[number - 1].head)
+        return None
 
     def runs(self) -> Iterable[RunRow]:
         """See `verification.Evidence`."""
@@ -47,7 +50,9 @@ class MemoryEvidence:
         """See `verification.Evidence`."""
         if row.erased:
             journal: list[str | None] = self._store._journals[row.id]
-            return list(zip(range(1, len(journal) + 1), journal, self._store._chains[row.id], strict=True))
+            return list(
+                zip(range(1, len(journal) + 1), journal, self._store._chains[row.id], strict=True)
+            )
         head, lines = row.salt, list[Line]()
         for seq, body in enumerate(self._store._journals[row.id], 1):
             head = chain(head, body)
@@ -61,8 +66,13 @@ class MemoryEvidence:
     def record_head(self, run: str, seq: int) -> bytes | None:
         """See `verification.Evidence`."""
         row = self._store._runs.get(run)
-        lines = list(self.journal(row)) if row else []
-        return lines[seq - 1][2] if 0 < seq <= len(lines) else None
+        if row:
+            lines = list(self.journal(row))
+        else:
+            lines = []
+        if 0 < seq <= len(lines):
+            return lines[seq - 1][2]
+        return None
 
     def seals(self) -> Iterable[Seal]:
         """See `verification.Evidence`."""

@@ -1,4 +1,5 @@
-"""The heartbeat of a worker on a store in memory. Each method is one operation on a dict, so any thread may use it."""
+"""The heartbeat of a worker on a store in memory. Each method is one operation on a dict, so any
+thread may use it."""
 
 from collections.abc import Callable
 

@@ -12,14 +12,14 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Started
 from adjourn.core.status import ENDED, Status
 from adjourn.errors import UnknownRun
-from adjourn.stores.audit import SECURITY, AuditRow, placed
+from adjourn.stores.audit import SECURITY, AuditLine, placed
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.channel import Ears, MemoryChannel
 from adjourn.stores.memory.evidence import MemoryEvidence
 from adjourn.stores.memory.heartbeat import MemoryPulse
 from adjourn.stores.memory.transaction import MemoryBook
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.notification import Letter
+from adjourn.stores.notification import Notification
 from adjourn.stores.protocol import Bell, Filter, RunRow, Turn
 from adjourn.stores.rows import parsed, present
 from adjourn.stores.ruled_store import Ruled
@@ -28,15 +28,15 @@ from adjourn.stores.rules import transaction as sheet
 from adjourn.stores.rules.inbox_filter import belongs, briefly
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import misfitting
-from adjourn.stores.rules.transaction import Each, Failed, Rule, Whole
+from adjourn.stores.rules.transaction import Each, RecordedRefusal, StoreRule, Whole
 from adjourn.stores.rules.turns import turn_of
 from adjourn.stores.seals import Anchor, Seal
 from adjourn.stores.snapshots import MemorySnapshots
-from adjourn.stores.subscriptions import Bells
+from adjourn.stores.subscriptions import Subscriptions
 from adjourn.stores.verification import Verification, verified
 
 
-def _place(line: AuditRow) -> tuple[float, str, int]:
+def _place(line: AuditLine) -> tuple[float, str, int]:
     """Where a line stands among those of all scopes."""
     return line.entry["at"], line.scope, line.n
 
@@ -47,21 +47,25 @@ class MemoryStore(Ruled, MemoryBook):
     def __init__(self, now: Callable[[], float] = time.time) -> None:
         super().__init__()
         self.now = now
-        self._bells = Bells()
+        self._bells = Subscriptions()
         self._ends: set[MemoryChannel] = set()
 
-    async def _write(self, rule: Rule | Each | Whole, *, ring: str | None = None, own: bool = False) -> Any:
+    async def _write(
+        self, rule: StoreRule | Each | Whole, *, ring: str | None = None, own: bool = False
+    ) -> Any:
         return self._do(rule, ring, own)
 
     def _ring(self, run: str, *, own: bool) -> None:
         self._bells.ring(run, own=own)
 
-    def _do(self, rule: Rule | Each | Whole, ring: str | None = None, own: bool = False) -> Any:
+    def _do(
+        self, rule: StoreRule | Each | Whole, ring: str | None = None, own: bool = False
+    ) -> Any:
         result = sheet.carried_out(self, rule)
         sheet.settled(self)
         if ring is not None:
             self._bells.ring(ring, own=own)
-        if isinstance(result, Failed):
+        if isinstance(result, RecordedRefusal):
             raise result.error
         return result
 
@@ -136,12 +140,19 @@ class MemoryStore(Ruled, MemoryBook):
         """See `Store.snapshots`."""
         return MemorySnapshots(self._chains, self._snapshots)
 
-    async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
+    async def audit(
+        self, scope: str | None = None, *, after: int = 0, limit: int = 100
+    ) -> list[AuditLine]:
         """See `Store.audit`."""
-        lines = self._audit.get(scope, []) if scope is not None else self._lines(security=False)
+        if scope is not None:
+            lines = self._audit.get(scope, [])
+        else:
+            lines = self._lines(security=False)
         return sorted((line for line in lines if line.n > after), key=_place)[:limit]
 
-    async def recent(self, before: str = "", limit: int = 100, *, security: bool = False) -> list[AuditRow]:
+    async def recent(
+        self, before: str = "", limit: int = 100, *, security: bool = False
+    ) -> list[AuditLine]:
         """See `Store.recent`."""
         lines = sorted(self._lines(security=security), key=_place, reverse=True)
         if before:
@@ -149,8 +160,8 @@ class MemoryStore(Ruled, MemoryBook):
             lines = [line for line in lines if _place(line) < start]
         return lines[:limit]
 
-    def _lines(self, *, security: bool) -> list[AuditRow]:
-        found: list[AuditRow] = []
+    def _lines(self, *, security: bool) -> list[AuditLine]:
+        found: list[AuditLine] = []
         for scope, lines in self._audit.items():
             if (scope == SECURITY) == security:
                 found += lines
@@ -164,12 +175,19 @@ class MemoryStore(Ruled, MemoryBook):
         """See `Store.seals`."""
         return self._seals[after:][:limit]
 
-    async def verify(self, keys: Sequence[AuditKey] = (), since: Anchor | None = None) -> Verification:
+    async def verify(
+        self, keys: Sequence[AuditKey] = (), since: Anchor | None = None
+    ) -> Verification:
         """See `Store.verify`."""
         return verified(MemoryEvidence(self), keys, since)
 
     async def ended(
-        self, status: Status, before: float, *, after: tuple[float, str] | None = None, limit: int = 100
+        self,
+        status: Status,
+        before: float,
+        *,
+        after: tuple[float, str] | None = None,
+        limit: int = 100,
     ) -> list[RunRow]:
         """See `Store.ended`."""
         found: list[RunRow] = []
@@ -201,11 +219,15 @@ class MemoryStore(Ruled, MemoryBook):
 
     async def signed(self, required: bool | None = None, *, by: str = "", origin: str = "") -> bool:
         """See `Store.signed`."""
-        return self._signed if required is None else await self._require_seals(required, by, origin)
+        if required is None:
+            return self._signed
+        return await self._require_seals(required, by, origin)
 
     async def waking(self, wanted: bool | None = None, *, by: str = "", origin: str = "") -> bool:
         """See `Store.waking`."""
-        return self._waking if wanted is None else await self._want_wakes(wanted, by, origin)
+        if wanted is None:
+            return self._waking
+        return await self._want_wakes(wanted, by, origin)
 
     async def workers(self) -> dict[str, float]:
         """See `Store.workers`."""
@@ -224,23 +246,35 @@ class MemoryStore(Ruled, MemoryBook):
         """See `Store.inbox`."""
         now, start = self.now(), (0, 0.0, 0, 0)
         of_run = Filter(
-            run=filter.run, program=filter.program, session=filter.session, label=filter.label, changed=filter.changed
+            run=filter.run,
+            program=filter.program,
+            session=filter.session,
+            label=filter.label,
+            changed=filter.changed,
         )
         found: list[tuple[tuple[int, float, int, int], Interrupt]] = []
         for number, (id, interrupts) in enumerate(self._interrupts.items()):
             row = self._runs[id]
             fits = filters.fits(row, of_run, now, self._halts)
             for asked in interrupts.values():
-                wanted = asked.i == filter.interrupt if filter.interrupt else filters.visible(row, asked, now)
+                if filter.interrupt:
+                    wanted = asked.i == filter.interrupt
+                else:
+                    wanted = filters.visible(row, asked, now)
                 wanted = wanted and fits and filter.kind in ("", asked.kind)
-                last = bool(filter.after) and filter.after in (public_id(id, asked.i), ref_of(id, asked.i))
+                last = bool(filter.after) and filter.after in (
+                    public_id(id, asked.i),
+                    ref_of(id, asked.i),
+                )
                 if not (wanted or last):
                     continue
                 shown = self._shown(row, asked)
                 place = (asked.rank, shown.opened_at, number, asked.seq)
                 start = place if last else start
                 if wanted and belongs(shown, row.title, row.program, filter):
-                    brief = briefly(id, asked.i, asked.seq, asked.kind, shown.opened_at, asked.expires)
+                    brief = briefly(
+                        id, asked.i, asked.seq, asked.kind, shown.opened_at, asked.expires
+                    )
                     found.append((place, brief if filter.brief else shown))
         found.sort(key=lambda item: item[0])
         return [shown for place, shown in found if place > start][: filter.limit]
@@ -249,7 +283,9 @@ class MemoryStore(Ruled, MemoryBook):
         """An interrupt with who has agreed so far."""
         journal = cast("list[str]", self._journals[row.id])  # what was erased has no interrupts
         agreed = [journal[seq - 1] for seq in asked.votes.values()]
-        return filters.shown(row.id, asked.seq, journal[asked.seq - 1], agreed, row.requesters, asked.disowned)
+        return filters.shown(
+            row.id, asked.seq, journal[asked.seq - 1], agreed, row.requesters, asked.disowned
+        )
 
     async def runs(self, filter: Filter) -> list[RunRow]:
         """See `Store.runs`."""
@@ -276,9 +312,11 @@ class MemoryStore(Ruled, MemoryBook):
                 found.append(misfit)
         return found
 
-    async def letters(self, state: str = "", *, after: int = 0, limit: int = 100) -> list[Letter]:
+    async def letters(
+        self, state: str = "", *, after: int = 0, limit: int = 100
+    ) -> list[Notification]:
         """See `Store.letters`."""
-        found: list[Letter] = []
+        found: list[Notification] = []
         for letter in self._letters.values():
             if letter.n > after and state in ("", letter.state):
                 found.append(letter)

@@ -8,16 +8,16 @@ from msgspec.structs import replace
 
 from adjourn.core.records import Started, parse
 from adjourn.core.status import CANCELS, ENDED, RUNNABLE, Status
-from adjourn.stores.audit import AuditRow
+from adjourn.stores.audit import AuditLine
 from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.notification import Endpoint, Letter, Wake
+from adjourn.stores.notification import Endpoint, Notification, Wake
 from adjourn.stores.protocol import Halt, RunRow
 from adjourn.stores.rows import present
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import is_held
 from adjourn.stores.rules.transaction import Find
-from adjourn.stores.rules.values import LAST, Ask, Before, Seen, Writes
+from adjourn.stores.rules.values import LAST, Before, ReadRequest, ReadResult, Writes
 from adjourn.stores.seals import Covered, Seal, sealed_head
 from adjourn.stores.snapshots import Kept
 
@@ -38,29 +38,31 @@ class MemoryBook:
         self._erasures = 0
         self._halts: dict[str, Halt] = {}
         self._holds: dict[str, Hold] = {}
-        self._audit: dict[str, list[AuditRow]] = {}
+        self._audit: dict[str, list[AuditLine]] = {}
         self._id = os.urandom(16).hex()
         self._touched: dict[str, float] = {}
         self._seals: list[Seal] = []
         self._endpoints: dict[str, Endpoint] = {}
         self._misfits: dict[str, Misfit] = {}
-        self._letters: dict[int, Letter] = {}
+        self._letters: dict[int, Notification] = {}
         self._posted = 0
         self._signed = False
         self._waking = False
         self._wakes: dict[str, Wake] = {}
         self._woken = 0
 
-    def read(self, ask: Ask) -> Seen:
+    def read(self, ask: ReadRequest) -> ReadResult:
         """See `Book.read`."""
-        seen = Seen(self.now())
+        seen = ReadResult(self.now())
         row = self._runs.get(ask.run)
         if row is not None:
             seen.row = replace(row)
             self._read_run(row, ask, seen)
         if ask.before and (earlier := self._runs.get(ask.before[0])):
             chain, seq = self._chains[earlier.id], ask.before[1]
-            seen.before = Before(replace(earlier), chain[seq - 1] if 0 < seq <= earlier.seq else b"")
+            seen.before = Before(
+                replace(earlier), chain[seq - 1] if 0 < seq <= earlier.seq else b""
+            )
         if ask.last:
             seen.last = self._last(*ask.last)
         if ask.queue and row is not None:
@@ -68,7 +70,10 @@ class MemoryBook:
         if ask.later:
             seen.later = self._later(ask.run)
         if ask.audit:
-            scopes = ask.audit if row or not ask.run else (*ask.audit, "")
+            if row or not ask.run:
+                scopes = ask.audit
+            else:
+                scopes = (*ask.audit, "")
             seen.audit = {scope: self._last_line(scope) for scope in scopes}
         if ask.halts:
             seen.halts = list(self._halts.values())
@@ -78,7 +83,9 @@ class MemoryBook:
             seen.endpoints = sorted(self._endpoints.values(), key=lambda x: x.name)
         seen.signed, seen.erasures = self._signed, self._erasures
         if ask.letters:
-            seen.letters = {number: self._letters[number] for number in ask.letters if number in self._letters}
+            seen.letters = {
+                number: self._letters[number] for number in ask.letters if number in self._letters
+            }
         if ask.take:
             seen.due = self._due_letters(seen.now, ask.take, ask.but)
         seen.waking = self._waking
@@ -98,14 +105,15 @@ class MemoryBook:
         return ""
 
     def _asleep(self, *, blocked: bool) -> list[RunRow]:
-        """Every run that may have to be woken; `blocked`: only those that wait for a halt to be lifted."""
+        """Every run that may have to be woken; `blocked`: only those that wait for a halt to be
+        lifted."""
         found: list[RunRow] = []
         for row in self._runs.values():
             if row.blocked or (not blocked and (row.wake_at or row.status in RUNNABLE)):
                 found.append(row)
         return found
 
-    def _read_seals(self, ask: Ask, seen: Seen) -> None:
+    def _read_seals(self, ask: ReadRequest, seen: ReadResult) -> None:
         seen.store = self._id
         seen.touched = list(map(self._covered, sorted(self._touched)[: ask.touched]))
         seals: dict[int, Seal] = {}
@@ -120,7 +128,9 @@ class MemoryBook:
         """The run that this one goes on with, as its first record says."""
         body = self._journals[run][0]
         first = parse(body) if body else None
-        return first.before.run if isinstance(first, Started) and first.before else None
+        if isinstance(first, Started) and first.before:
+            return first.before.run
+        return None
 
     def _after(self, run: str) -> list[str]:
         """The runs whose first record says that they go on with this one."""
@@ -128,7 +138,10 @@ class MemoryBook:
 
     def conversation(self, run: str) -> list[str]:
         """See `Book.conversation`."""
-        found = [run] if run in self._runs else []
+        if run in self._runs:
+            found = [run]
+        else:
+            found = []
         for id in found:  # it grows meanwhile
             for other in (self._before(id), *self._after(id)):
                 if other is not None and other in self._runs and other not in found:
@@ -142,7 +155,8 @@ class MemoryBook:
         return [(id, self._runs[id].status) for id in found]
 
     def _ahead(self, row: RunRow) -> str:
-        """The run of its session for which a run has to wait that was started with a queue and has not begun."""
+        """The run of its session for which a run has to wait that was started with a queue and has
+        not begun."""
         if not row.session or row.epoch or row.status in ENDED | CANCELS:
             return ""
         first = parse(self._journals[row.id][0] or "")
@@ -161,11 +175,13 @@ class MemoryBook:
             if row.program not in find.programs or row.id in find.but or not row.due(now, halts):
                 continue
             until = self._workers.get(row.worker, 0.0)
-            if not is_held(row.worker, until, now, find.replaces, find.spares) and not self._ahead(row):
+            if not is_held(row.worker, until, now, find.replaces, find.spares) and not self._ahead(
+                row
+            ):
                 found.append(row)
         return [row.id for row in sorted(found, key=lambda row: row.updated_at)[: find.limit]]
 
-    def _read_run(self, row: RunRow, ask: Ask, seen: Seen) -> None:
+    def _read_run(self, row: RunRow, ask: ReadRequest, seen: ReadResult) -> None:
         journal = self._journals[row.id]
         if ask.tail >= 0:
             seen.tail = present(enumerate(journal[ask.tail :], ask.tail + 1))
@@ -190,7 +206,9 @@ class MemoryBook:
 
     def _last_line(self, scope: str) -> tuple[int, bytes]:
         lines = self._audit.get(scope)
-        return (lines[-1].n, lines[-1].head) if lines else (0, b"")
+        if lines:
+            return (lines[-1].n, lines[-1].head)
+        return (0, b"")
 
     def _covered(self, scope: str) -> Covered:
         row, (number, head) = self._runs.get(scope), self._last_line(scope)
@@ -198,12 +216,12 @@ class MemoryBook:
             return Covered(scope, number, head.hex(), 0, "")
         return Covered(scope, number, head.hex(), row.seq, sealed_head(row.salt, row.head))
 
-    def _due_letters(self, now: float, limit: int, but: Sequence[str]) -> list[Letter]:
-        first: dict[tuple[str, str], Letter] = {}
+    def _due_letters(self, now: float, limit: int, but: Sequence[str]) -> list[Notification]:
+        first: dict[tuple[str, str], Notification] = {}
         for letter in self._letters.values():
             if letter.state == "due":
                 first.setdefault((letter.endpoint, letter.run), letter)
-        found: list[Letter] = []
+        found: list[Notification] = []
         for letter in first.values():
             if letter.due_at <= now and letter.endpoint not in but:
                 found.append(letter)
@@ -262,7 +280,10 @@ class MemoryBook:
     def _wipe(self, run: str) -> None:
         size = len(self._journals[run])
         self._snapshots.pop(run, None)
-        self._journals[run], self._chains[run] = [None] * size, [b""] * (size - 1) + self._chains[run][-1:]
+        self._journals[run], self._chains[run] = (
+            [None] * size,
+            [b""] * (size - 1) + self._chains[run][-1:],
+        )
         self._clear_beside(run)
 
     def _remove(self, run: str) -> None:

@@ -1,4 +1,5 @@
-"""Journals in a PostgreSQL database, for several machines. `PostgresStore` is loaded when it is asked for: it needs `psycopg`."""
+"""Journals in a PostgreSQL database, for several machines. `PostgresStore` is loaded when it is
+asked for: it needs `psycopg`."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import psycopg
 
-from adjourn.stores.audit import SECURITY, AuditRow, placed
+from adjourn.stores.audit import SECURITY, AuditLine, placed
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.postgres.connections import Connection, connect, store_error
@@ -37,34 +37,50 @@ class PostgresAudit(Ruled):
     rows: Callable[..., Awaitable[list[tuple[Any, ...]]]]
     _crew: Any
 
-    async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
+    async def audit(
+        self, scope: str | None = None, *, after: int = 0, limit: int = 100
+    ) -> list[AuditLine]:
         """See `Store.audit`."""
         if scope is None:
-            sql = f"{LINE} where scope <> '{SECURITY}' and n > %(after)s order by at, scope, n limit %(limit)s"
+            sql = (
+                f"{LINE} where scope <> '{SECURITY}' and n > %(after)s order by at, "
+                f"scope, n limit %(limit)s"
+            )
         else:
             sql = f"{LINE} where scope = %(scope)s and n > %(after)s order by n limit %(limit)s"
         values = {"scope": scope, "after": after, "limit": limit}
-        return list(starmap(AuditRow, await self.ask(lambda db: planned(db, sql, values))))
+        return list(starmap(AuditLine, await self.ask(lambda db: planned(db, sql, values))))
 
-    async def recent(self, before: str = "", limit: int = 100, *, security: bool = False) -> list[AuditRow]:
+    async def recent(
+        self, before: str = "", limit: int = 100, *, security: bool = False
+    ) -> list[AuditLine]:
         """See `Store.recent`."""
-        where, values = f"scope {'=' if security else '<>'} '{SECURITY}'", dict[str, Any](limit=limit)
+        where, values = (
+            f"scope {'=' if security else '<>'} '{SECURITY}'",
+            dict[str, Any](limit=limit),
+        )
         if before:
             at, scope, number = placed(before)
-            where += (
-                " and (at, n) < (%(at)s, %(n)s)" if security else " and (at, scope, n) < (%(at)s, %(scope)s, %(n)s)"
-            )
+            if security:
+                where += " and (at, n) < (%(at)s, %(n)s)"
+            else:
+                where += " and (at, scope, n) < (%(at)s, %(scope)s, %(n)s)"
             values |= {"at": at, "scope": scope, "n": number}
-        order = "at desc, n desc" if security else "at desc, scope desc, n desc"
+        if security:
+            order = "at desc, n desc"
+        else:
+            order = "at desc, scope desc, n desc"
         sql = f"{LINE} where {where} order by {order} limit %(limit)s"
-        return list(starmap(AuditRow, await self.ask(lambda db: planned(db, sql, values))))
+        return list(starmap(AuditLine, await self.ask(lambda db: planned(db, sql, values))))
 
     async def identity(self) -> str:
         """See `Store.identity`."""
         found = await self.rows("select value from adjourn.meta where key = 'store'")
         return found[0][0] if found else ""
 
-    async def seal(self, key: AuditKey | None = None, *, after: Seal | None = None, most: int = MOST) -> Seal | None:
+    async def seal(
+        self, key: AuditKey | None = None, *, after: Seal | None = None, most: int = MOST
+    ) -> Seal | None:
         """See `Store.seal`."""
         if not (await self.rows(UNSEALED))[0][0]:  # most of the time; then nobody waits for a lock
             return None
@@ -75,10 +91,14 @@ class PostgresAudit(Ruled):
         if after < 0:
             rows = await self.rows(f"{SEALS} order by k desc limit %(limit)s", limit=-after)
         else:
-            rows = await self.rows(f"{SEALS} where k > %(after)s order by k limit %(limit)s", after=after, limit=limit)
+            rows = await self.rows(
+                f"{SEALS} where k > %(after)s order by k limit %(limit)s", after=after, limit=limit
+            )
         return sorted(starmap(Seal, rows), key=lambda seal: seal.k)
 
-    async def verify(self, keys: Sequence[AuditKey] = (), since: Anchor | None = None) -> "Verification":
+    async def verify(
+        self, keys: Sequence[AuditKey] = (), since: Anchor | None = None
+    ) -> "Verification":
         """See `Store.verify`."""
         return await self._crew.ask(lambda: self._verify(keys, since))
 
@@ -88,7 +108,9 @@ class PostgresAudit(Ruled):
 
         try:
             with connect(self._info) as db:  # of its own: it reads everything
-                db.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ  # one moment, whatever is written meanwhile
+                db.isolation_level = (
+                    psycopg.IsolationLevel.REPEATABLE_READ
+                )  # one moment, whatever is written meanwhile
                 with db.transaction():
                     return verified(PostgresEvidence(db), keys, since)
         except psycopg.Error as e:

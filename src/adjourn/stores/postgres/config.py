@@ -1,7 +1,9 @@
-"""What every rule may ask for and hardly ever changes: halts, endpoints, whether decisions are signed, whether wakes are wanted.
+"""What every rule may ask for and hardly ever changes: halts, endpoints, whether decisions are
+signed, whether wakes are wanted.
 
-It has a generation. Whoever changes a part of it holds the lock `HALTS` alone and gives it a new one; everybody else shares
-that lock. So what is remembered is the truth as long as the generation is the same.
+It has a generation. Whoever changes a part of it holds the lock `HALTS` alone and gives it a new
+one; everybody else shares that lock. So what is remembered is the truth as long as the generation
+is the same.
 """
 
 from typing import Any

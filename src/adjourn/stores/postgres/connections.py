@@ -1,7 +1,8 @@
-"""Connections to PostgreSQL: what they keep (nothing, so that a pooler may share them), and which errors pass by themselves.
+"""Connections to PostgreSQL: what they keep (nothing, so that a pooler may share them), and which
+errors pass by themselves.
 
-Several statements go in one message, by the simple protocol: no prepared statements, no settings of a session. What a
-transaction needs beyond that is set for that transaction alone.
+Several statements go in one message, by the simple protocol: no prepared statements, no settings of
+a session. What a transaction needs beyond that is set for that transaction alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,11 +31,13 @@ DEFAULTS = {
 }
 """A server that has gone without a word is noticed within half a minute."""
 PASSING = ("08", "40", "57P01", "57P02", "57P03", "25P03", "55P03", "53300", "57014")
-"""How the codes of errors begin after which the same may succeed: connections, deadlocks, a server that stops or starts."""
+"""How the codes of errors begin after which the same may succeed: connections, deadlocks, a server
+that stops or starts."""
 
 
 def taken_apart(address: str) -> tuple[str, str]:
-    """The address for libpq, and the one to listen at; the same, unless one is named with `listen=`."""
+    """The address for libpq, and the one to listen at; the same, unless one is named with
+    `listen=`."""
     parts = urlsplit(address)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     direct = options.pop(LISTEN, "")
@@ -59,18 +62,30 @@ def connect(info: str) -> Connection:
 
 
 OPTIONS: dict[str, Any] = {
-    "autocommit": True, "prepare_threshold": None, "cursor_factory": ClientCursor, "client_encoding": "utf8"
-}  # fmt: skip
+    "autocommit": True,
+    "prepare_threshold": None,
+    "cursor_factory": ClientCursor,
+    "client_encoding": "utf8",
+}
 
 
 def pool(info: str, size: int) -> Pool:
     """Up to so many connections, made when they are needed."""
     return ConnectionPool(
-        info, kwargs=OPTIONS, min_size=0, max_size=size, open=True, timeout=15.0, name="adjourn", num_workers=1
+        info,
+        kwargs=OPTIONS,
+        min_size=0,
+        max_size=size,
+        open=True,
+        timeout=15.0,
+        name="adjourn",
+        num_workers=1,
     )
 
 
-def messages(db: Connection, script: Sequence[str], values: Mapping[str, Any]) -> list[list[tuple[Any, ...]]]:
+def messages(
+    db: Connection, script: Sequence[str], values: Mapping[str, Any]
+) -> list[list[tuple[Any, ...]]]:
     """Send statements in one message; the rows of each."""
     cursor = db.execute(sql.SQL("; ".join(script)), values)  # pyright: ignore[reportArgumentType]  our own constants
     found: list[list[tuple[Any, ...]]] = []

@@ -11,19 +11,33 @@ import psycopg
 from adjourn.core.codec import encode
 from adjourn.errors import Conflict
 from adjourn.stores.address import without_password
-from adjourn.stores.audit import AuditRow
+from adjourn.stores.audit import AuditLine
 from adjourn.stores.contents import OneRun, Rest
 from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.notification import Letter
+from adjourn.stores.notification import Notification
 from adjourn.stores.postgres.config import READ, Config, taken
-from adjourn.stores.postgres.connections import Connection, connect, messages, store_error, taken_apart
+from adjourn.stores.postgres.connections import (
+    Connection,
+    connect,
+    messages,
+    store_error,
+    taken_apart,
+)
 from adjourn.stores.postgres.migrations import bring_up_to_date
 from adjourn.stores.postgres.remembered import Remembered
-from adjourn.stores.postgres.rows import COLUMNS, INTERRUPT, LETTER, SEAL, columns, interrupt_row, run_row
+from adjourn.stores.postgres.rows import (
+    COLUMNS,
+    INTERRUPT,
+    LETTER,
+    SEAL,
+    columns,
+    interrupt_row,
+    run_row,
+)
 from adjourn.stores.postgres.transaction import LockedBook
 from adjourn.stores.protocol import RunRow
-from adjourn.stores.rules.values import Appended, Ask
+from adjourn.stores.rules.values import Appended, ReadRequest
 from adjourn.stores.seals import Seal
 
 PAGE = 200
@@ -31,10 +45,17 @@ PAGE = 200
 LINES = 5_000
 RUNS = f"select {COLUMNS} from adjourn.run r where r.n > %(after)s order by r.n limit {PAGE}"
 JOURNAL = (
-    "select run, seq, epoch, body, head from adjourn.journal where run = any(%(runs)s::bigint[]) order by run, seq"
+    "select run, seq, epoch, body, head from adjourn.journal where run = "
+    "any(%(runs)s::bigint[]) order by run, seq"
 )
-INTERRUPTS = f"select x.run, {columns(INTERRUPT, 'x')} from adjourn.interrupt x where x.run = any(%(runs)s::bigint[]) order by x.run, x.i"
-REQUESTS = "select run, id, seq, body from adjourn.request where run = any(%(runs)s::bigint[]) order by run, id"
+INTERRUPTS = (
+    f"select x.run, {columns(INTERRUPT, 'x')} from adjourn.interrupt x where x.run "
+    f"= any(%(runs)s::bigint[]) order by x.run, x.i"
+)
+REQUESTS = (
+    "select run, id, seq, body from adjourn.request where run = "
+    "any(%(runs)s::bigint[]) order by run, id"
+)
 MISFITS = "select run, body from adjourn.misfit where run = any(%(runs)s::bigint[])"
 WAKES = "select run, not_before from adjourn.wake where run = any(%(runs)s::bigint[])"
 AUDIT = f"""
@@ -91,12 +112,14 @@ class PostgresContents:
             found[run].wake = at
         return list(found.values())
 
-    def lines(self) -> Iterator[AuditRow]:
+    def lines(self) -> Iterator[AuditLine]:
         """See `Contents.lines`."""
-        last = AuditRow("", 0, "", b"")
+        last = AuditLine("", 0, "", b"")
         first = True
         while True:
-            rows = list(starmap(AuditRow, self._rows(AUDIT, first=first, scope=last.scope, n=last.n)))
+            rows = list(
+                starmap(AuditLine, self._rows(AUDIT, first=first, scope=last.scope, n=last.n))
+            )
             yield from rows
             if len(rows) < LINES:
                 return
@@ -112,9 +135,18 @@ class PostgresContents:
         _, current, _ = taken(self._rows(READ, generation="")[0], Config())
         return Rest(
             sorted(current.halts, key=lambda halt: (halt.at, halt.scope)),
-            list(starmap(Hold, self._rows("select scope, by, reason, at from adjourn.hold order by at"))),
+            list(
+                starmap(
+                    Hold, self._rows("select scope, by, reason, at from adjourn.hold order by at")
+                )
+            ),
             list(current.endpoints),
-            list(starmap(Letter, self._rows(f"select {', '.join(LETTER)} from adjourn.letter order by n"))),
+            list(
+                starmap(
+                    Notification,
+                    self._rows(f"select {', '.join(LETTER)} from adjourn.letter order by n"),
+                )
+            ),
             dict(self._rows("select scope, at from adjourn.touched")),
             current.signed,
             current.waking,
@@ -141,7 +173,9 @@ class PostgresFilling:
 
     def put_requests(self, requests: Sequence[tuple[str, str, int, str]]) -> None:
         """See `Filling.put_requests`."""
-        rows = [{"owner": run, "id": id, "seq": seq, "body": body} for run, id, seq, body in requests]
+        rows = [
+            {"owner": run, "id": id, "seq": seq, "body": body} for run, id, seq, body in requests
+        ]
         messages(self._db, [PUT_REQUESTS], {"rows": encode(rows).decode()})
 
 
@@ -154,10 +188,14 @@ def filling(address: str, identity: tuple[str, int]) -> Generator[PostgresFillin
             bring_up_to_date(db, where)
             found = PostgresFilling(db)
             book = found.book
-            book.read(Ask(audit=("",)))
+            book.read(ReadRequest(audit=("",)))
             messages(db, ["set local idle_in_transaction_session_timeout = 0"], {})
             if not messages(db, [EMPTY], {})[0][0][0]:
-                raise Conflict(f"{where!r} is not empty", consequence="nothing was copied", advice="name another")
+                raise Conflict(
+                    f"{where!r} is not empty",
+                    consequence="nothing was copied",
+                    advice="name another",
+                )
             _name(db, identity)
             yield found
             book.ending = True
@@ -170,6 +208,9 @@ def _name(db: Connection, identity: tuple[str, int]) -> None:
     """It is the same store."""
     script = [
         "update adjourn.meta set value = %(id)s where key = 'store'",
-        "insert into adjourn.meta values ('erasures', %(erased)s) on conflict (key) do update set value = excluded.value",
+        (
+            "insert into adjourn.meta values ('erasures', %(erased)s) on conflict (key) do "
+            "update set value = excluded.value"
+        ),
     ]
     messages(db, script, {"id": identity[0], "erased": str(identity[1])})

@@ -1,4 +1,5 @@
-"""The threads of a store: each does one piece of work at a time; commits that wait are done together."""
+"""The threads of a store: each does one piece of work at a time; commits that wait are done
+together."""
 
 import asyncio
 import os
@@ -9,24 +10,26 @@ from collections.abc import Callable
 from typing import Any
 
 from adjourn.errors import StoreError
-from adjourn.stores.work_request import Request, settle
+from adjourn.stores.work_request import WorkRequest, settle
 
 Work = Callable[[], Any]
-Together = Callable[[list[Request]], list[tuple[Request, Work]]]
+Together = Callable[[list[WorkRequest]], list[tuple[WorkRequest, Work]]]
 BATCH = 256
 """So many commits are done together at most."""
 
 
 class Crew:
-    """Up to `size` threads, started when there is something to do. At most `lanes` of them do commits.
+    """Up to `size` threads, started when there is something to do. At most `lanes` of them do
+    commits.
 
-    `together(batch)` does several commits: it fills in each request's result or error, and gives back those to be done alone.
+    `together(batch)` does several commits: it fills in each request's result or error, and gives
+    back those to be done alone.
     """
 
     def __init__(self, size: int, lanes: int = 0, together: Together = lambda batch: []) -> None:
         self._size, self._most, self._together = size, lanes, together
         self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._waiting: deque[Request] = deque()
+        self._waiting: deque[WorkRequest] = deque()
         self._lock = threading.Lock()
         self._quiet = threading.Condition(self._lock)
         self._lanes = 0
@@ -37,7 +40,8 @@ class Crew:
         self._pid = os.getpid()
 
     async def ask(self, work: Work) -> Any:
-        """Let a thread do it. Cancelling the caller does not stop it: a transaction is never cut in half."""
+        """Let a thread do it. Cancelling the caller does not stop it: a transaction is never cut in
+        half."""
         request = self._request(work)
         self._put(lambda: self._alone(request, work))
         return await request.future
@@ -53,20 +57,23 @@ class Crew:
             self._put(self._lane)
         return await request.future
 
-    def _request(self, work: Any) -> Request:
+    def _request(self, work: Any) -> WorkRequest:
         if self._closed:
             raise StoreError("the store is closed", advice="open a new one")
         if os.getpid() != self._pid:
             raise StoreError(
-                f"this store was opened in process {self._pid}, before a fork", advice="open it again in this one"
+                f"this store was opened in process {self._pid}, before a fork",
+                advice="open it again in this one",
             )
-        return Request(work, asyncio.get_running_loop())
+        return WorkRequest(work, asyncio.get_running_loop())
 
     def _put(self, job: Callable[[], None]) -> None:
         with self._lock:
             self._pending += 1
             if self._idle < self._pending and len(self._threads) < self._size:
-                thread = threading.Thread(target=self._run, name=f"adjourn-postgres-{len(self._threads)}", daemon=True)
+                thread = threading.Thread(
+                    target=self._run, name=f"adjourn-postgres-{len(self._threads)}", daemon=True
+                )
                 self._threads.append(thread)
                 thread.start()
         self._queue.put(job)
@@ -86,7 +93,7 @@ class Crew:
             job()
             del job  # whatever it brought is not held until the next one comes
 
-    def _alone(self, request: Request, work: Work) -> None:
+    def _alone(self, request: WorkRequest, work: Work) -> None:
         try:
             request.result = work()
         except BaseException as e:
@@ -96,7 +103,7 @@ class Crew:
     def _lane(self) -> None:
         while True:
             with self._lock:
-                batch: list[Request] = []
+                batch: list[WorkRequest] = []
                 while self._waiting and len(batch) < BATCH:
                     batch.append(self._waiting.popleft())
                 if not batch:

@@ -1,4 +1,5 @@
-"""A PostgreSQL database, looked at without changing it: not even its schema is brought up to date."""
+"""A PostgreSQL database, looked at without changing it: not even its schema is brought up to
+date."""
 
 import statistics
 import time
@@ -9,7 +10,13 @@ from typing import Any
 import psycopg
 
 from adjourn.stores.address import without_password
-from adjourn.stores.postgres.connections import Connection, connect, messages, store_error, taken_apart
+from adjourn.stores.postgres.connections import (
+    Connection,
+    connect,
+    messages,
+    store_error,
+    taken_apart,
+)
 from adjourn.stores.postgres.migrations import newest, pending, schema_of
 from adjourn.stores.rows import first_column
 
@@ -34,7 +41,8 @@ _WRITE = "begin; select pg_current_xact_id(); commit"
 
 
 class PostgresDatabase:
-    """See `Database`. Every look has a connection of its own; raises `StoreError` if there is no way there."""
+    """See `Database`. Every look has a connection of its own; raises `StoreError` if there is no
+    way there."""
 
     def __init__(self, address: str) -> None:
         self.address, self.where = address, without_password(address)

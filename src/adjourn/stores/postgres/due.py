@@ -11,7 +11,8 @@ _EARLIER = f"""
 select b.id from adjourn.run b where b.session = r.session and b.session <> '' and b.n < r.n and b.shown in {GOES_ON}
 """
 _WAITS = f"(r.queued and r.epoch = 0 and r.status not in ('cancelling', 'stuck') and exists ({_EARLIER}))"
-"""It was started with a queue, has not begun, and one of its session that was started before it has not ended."""
+"""It was started with a queue, has not begun, and one of its session that was started before it has
+not ended."""
 AHEAD = f"""
 select e.id from adjourn.run r cross join lateral ({_EARLIER} order by b.n limit 1) e
 where r.id = %(run)s and r.session <> '' and r.queued and r.epoch = 0 and r.status not in ('cancelling', 'stuck')
@@ -38,7 +39,10 @@ select {COLUMNS} from adjourn.run r where r.n in (
 """
 
 # Taking: what somebody else is just taking is passed over. Each kind by its own small index.
-_TAKE = f"select {COLUMNS} from adjourn.run r where {_MINE} and r.id <> all(%(but)s::text[]) and not {_WAITS} and"
+_TAKE = (
+    f"select {COLUMNS} from adjourn.run r where {_MINE} and r.id <> "
+    f"all(%(but)s::text[]) and not {_WAITS} and"
+)
 _TAKEN = "limit %(limit)s for no key update of r skip locked"
 _OWNERS = """
 with recursive owner (id) as (
@@ -57,7 +61,10 @@ _DUE_AT_ALL = f"""
 """
 LOST = f"{_TAKE} r.worker <> '' and r.worker = any(array({_OWNERS})) and {_DUE_AT_ALL} {_TAKEN}"
 READY = f"{_TAKE} r.ready_at is not null order by r.ready_at, r.n {_TAKEN}"
-WOKEN = f"{_TAKE} r.wake_at > 0 and r.wake_at <= %(now)s and r.worker = '' and {_RESTING} order by r.wake_at {_TAKEN}"
+WOKEN = (
+    f"{_TAKE} r.wake_at > 0 and r.wake_at <= %(now)s and r.worker = '' and {_RESTING} "
+    f"order by r.wake_at {_TAKEN}"
+)
 FREED = f"{_TAKE} r.blocked <> '{{}}' and {_LIFTED} and r.worker = '' and {_RESTING} {_TAKEN}"
 FIND = (LOST, READY, WOKEN, FREED)
 
@@ -65,6 +72,10 @@ FIND = (LOST, READY, WOKEN, FREED)
 def values_of(find: Find, now: float) -> dict[str, Any]:
     """What the statements of `FIND` are given."""
     return {
-        "programs": list(find.programs), "but": list(find.but), "limit": find.limit, "now": now,
-        "replaces": list(find.replaces), "spares": find.spares,
-    }  # fmt: skip
+        "programs": list(find.programs),
+        "but": list(find.but),
+        "limit": find.limit,
+        "now": now,
+        "replaces": list(find.replaces),
+        "spares": find.spares,
+    }

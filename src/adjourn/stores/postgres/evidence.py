@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import starmap
 from typing import Any
 
-from adjourn.stores.audit import Broken
+from adjourn.stores.audit import BrokenChain
 from adjourn.stores.erasure import Hold
 from adjourn.stores.erasure_check import Line
 from adjourn.stores.notification import Endpoint
@@ -52,19 +52,23 @@ class PostgresEvidence:
                 return
             after = found[-1][0]
 
-    def strays(self) -> Iterable[Broken]:
+    def strays(self) -> Iterable[BrokenChain]:
         """See `verification.Evidence`."""
         for (scope,) in self._rows(HEADLESS):
-            yield Broken("audit of", scope, 1, "nothing says how long it was")
+            yield BrokenChain("audit of", scope, 1, "nothing says how long it was")
         for what, line, table in (("journal of", 1, "journal"), ("rows of", 0, "interrupt")):
-            sql = f"select distinct run from adjourn.{table} x where not exists (select 1 from adjourn.run r where r.n = x.run)"
+            sql = (
+                f"select distinct run from adjourn.{table} x where not exists (select 1 "
+                f"from adjourn.run r where r.n = x.run)"
+            )
             for (number,) in self._rows(sql):
-                yield Broken(what, f"run number {number}", line, "its run is missing")
+                yield BrokenChain(what, f"run number {number}", line, "its run is missing")
 
     def lines(self, scope: str) -> Iterator[Line]:
         """See `verification.Evidence`."""
         return self._pages(
-            "select n, body, head from adjourn.audit where scope = %(of)s and n > %(after)s order by n", scope
+            "select n, body, head from adjourn.audit where scope = %(of)s and n > %(after)s order by n",
+            scope,
         )
 
     def line(self, scope: str, number: int) -> Line | None:
@@ -82,7 +86,7 @@ class PostgresEvidence:
                 return
             after = found[-1][0]
 
-    def runs(self) -> Iterable[RunRow | Broken]:
+    def runs(self) -> Iterable[RunRow | BrokenChain]:
         """See `verification.Evidence`."""
         after = 0
         while True:
@@ -97,7 +101,8 @@ class PostgresEvidence:
     def journal(self, row: RunRow) -> Iterator[Line]:
         """See `verification.Evidence`."""
         return self._pages(
-            "select seq, body, head from adjourn.journal where run = %(of)s and seq > %(after)s order by seq", row.n
+            "select seq, body, head from adjourn.journal where run = %(of)s and seq > %(after)s order by seq",
+            row.n,
         )
 
     def interrupts(self, row: RunRow) -> Iterable[InterruptRow]:
@@ -107,7 +112,10 @@ class PostgresEvidence:
 
     def record_head(self, run: str, seq: int) -> bytes | None:
         """See `verification.Evidence`."""
-        sql = "select j.head from adjourn.run r join adjourn.journal j on j.run = r.n and j.seq = %(seq)s where r.id = %(run)s"
+        sql = (
+            "select j.head from adjourn.run r join adjourn.journal j on j.run = r.n and "
+            "j.seq = %(seq)s where r.id = %(run)s"
+        )
         found = self._rows(sql, run=run, seq=seq)
         return found[0][0] if found else None
 
@@ -136,8 +144,8 @@ class PostgresEvidence:
         return self._config.endpoints
 
 
-def _run_or_broken(row: tuple[Any, ...]) -> RunRow | Broken:
+def _run_or_broken(row: tuple[Any, ...]) -> RunRow | BrokenChain:
     try:
         return run_row(row)
     except (KeyError, ValueError, TypeError) as e:
-        return Broken("rows of", row[0], 0, f"its row cannot be read: {e!r:.200}")
+        return BrokenChain("rows of", row[0], 0, f"its row cannot be read: {e!r:.200}")

@@ -1,4 +1,5 @@
-"""The heartbeat of a worker in a PostgreSQL database: from a thread of its own, over a connection of its own."""
+"""The heartbeat of a worker in a PostgreSQL database: from a thread of its own, over a connection
+of its own."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -6,16 +7,26 @@ from typing import Any
 
 import psycopg
 
-from adjourn.stores.postgres.connections import Connection, connect, is_passing, messages, store_error
+from adjourn.stores.postgres.connections import (
+    Connection,
+    connect,
+    is_passing,
+    messages,
+    store_error,
+)
 from adjourn.stores.postgres.statements import FORGET
 from adjourn.stores.protocol import LEFT
 
-_NOW = "select extract(epoch from clock_timestamp())::float8, (select until from adjourn.worker where id = %(worker)s)"
+_NOW = (
+    "select extract(epoch from clock_timestamp())::float8, (select until from "
+    "adjourn.worker where id = %(worker)s)"
+)
 _BEAT = """
 insert into adjourn.worker values (%(worker)s, %(until)s) on conflict (id) do update set until = excluded.until
 """
 _END = "update adjourn.worker set until = %(until)s where id = %(worker)s"
-# A heartbeat that is lost with the server costs nothing: whoever takes a run must have it written down.
+# A heartbeat that is lost with the server costs nothing: whoever takes a run must have it written
+# down.
 _LIGHTLY = "set local synchronous_commit = off"
 
 
@@ -56,5 +67,7 @@ class PostgresPulse:
                 with suppress(psycopg.Error):
                     self.close()
                 if not (again and is_passing(e)):
-                    raise store_error(f"{self._where}: the heartbeat could not be written", e) from e
+                    raise store_error(
+                        f"{self._where}: the heartbeat could not be written", e
+                    ) from e
         raise AssertionError("unreachable")

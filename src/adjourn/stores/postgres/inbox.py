@@ -1,4 +1,5 @@
-"""The inbox of a PostgreSQL database: in looks of which each has an end, along the index of what waits."""
+"""The inbox of a PostgreSQL database: in looks of which each has an end, along the index of what
+waits."""
 
 from collections.abc import Iterator, Mapping
 from itertools import starmap
@@ -28,7 +29,8 @@ select {ORDER} from adjourn.interrupt x where x.run = (select n from adjourn.run
 OPENED = (("x.opened_at >=", "since"), ("x.opened_at <=", "until"), ("r.updated_at >=", "changed"))
 WORDS = "(r.words || ' ' || x.said) like %(pattern)s"
 OF_RUNS = "(select * from adjourn.interrupt where run = any(%(runs)s::bigint[]) offset 0) x"
-"""By their runs, and not along the whole inbox: PostgreSQL looks into nothing that has an offset."""
+"""By their runs, and not along the whole inbox: PostgreSQL looks into nothing that has an
+offset."""
 CHANGED = """
 (select n from adjourn.run where rested_at >= %(changed)s)
 union all (select n from adjourn.run where worker <> '' and updated_at >= %(changed)s)
@@ -61,10 +63,15 @@ def inbox(db: Connection, filter: Filter, now: float) -> Iterator[list[Interrupt
         if place:
             here.append(f"{POSITION} > (%(rank)s, %(opened_at)s, %(number)s, %(seq)s)")
             values |= dict(zip(("rank", "opened_at", "number", "seq"), place, strict=True))
-        place = _further(db, place, most) if in_slices else None
+        if in_slices:
+            place = _further(db, place, most)
+        else:
+            place = None
         if place:
             here.append(f"{POSITION} <= (%(to_rank)s, %(to_opened_at)s, %(to_number)s, %(to_seq)s)")
-            values |= dict(zip(("to_rank", "to_opened_at", "to_number", "to_seq"), place, strict=True))
+            values |= dict(
+                zip(("to_rank", "to_opened_at", "to_number", "to_seq"), place, strict=True)
+            )
         rest = f"where {' and '.join(here)} order by {ORDER} limit %(limit)s"
         found = _items(db, source, rest, values, filter.brief)
         yield found
@@ -73,7 +80,9 @@ def inbox(db: Connection, filter: Filter, now: float) -> Iterator[list[Interrupt
             return
 
 
-def _items(db: Connection, source: str, rest: str, values: Mapping[str, Any], brief: bool) -> list[Interrupt]:
+def _items(
+    db: Connection, source: str, rest: str, values: Mapping[str, Any], brief: bool
+) -> list[Interrupt]:
     joined = f"{source} join adjourn.run r on r.n = x.run"
     if brief:
         return list(starmap(briefly, planned(db, f"select {BRIEF} from {joined} {rest}", values)))
@@ -87,7 +96,9 @@ def _item(db: Connection, row: tuple[Any, ...]) -> Interrupt:
     decisions: list[str] = []
     if votes != "{}":
         found: dict[str, int] = decode(votes)
-        decisions = first_column(messages(db, [DECISIONS], {"run": number, "seqs": list(found.values())})[0])
+        decisions = first_column(
+            messages(db, [DECISIONS], {"run": number, "seqs": list(found.values())})[0]
+        )
     return shown(run, seq, body, decisions, tuple(requesters), tuple(disowned))
 
 
@@ -105,11 +116,17 @@ def _further(db: Connection, place: Any, count: int) -> Any:
 def _waiting(filter: Filter, now: float) -> tuple[list[str], dict[str, Any]]:
     """What an interrupt must be, beyond its place."""
     values: dict[str, Any] = {"now": now}
-    terms = ["true"] if filter.interrupt else [WAITING, DECIDABLE]
+    if filter.interrupt:
+        terms = ["true"]
+    else:
+        terms = [WAITING, DECIDABLE]
     wanted = {
-        "r.id": filter.run, "r.program": filter.program, "r.session": filter.session, "x.kind": filter.kind,
+        "r.id": filter.run,
+        "r.program": filter.program,
+        "r.session": filter.session,
+        "x.kind": filter.kind,
         "x.i": filter.interrupt,
-    }  # fmt: skip
+    }
     for column, value in wanted.items():
         if value:
             name = column.replace(".", "_")
@@ -135,7 +152,8 @@ def _waiting(filter: Filter, now: float) -> tuple[list[str], dict[str, Any]]:
 
 
 def _of_few_runs(db: Connection, filter: Filter) -> list[int] | None:
-    """The runs by which interrupts are found, if those are few; None if it is better to go through the inbox."""
+    """The runs by which interrupts are found, if those are few; None if it is better to go through
+    the inbox."""
     values: dict[str, Any] = {
         "id": filter.run,
         "changed": filter.changed,
@@ -148,10 +166,15 @@ def _of_few_runs(db: Connection, filter: Filter) -> list[int] | None:
     elif filter.changed:
         sql, few = CHANGED, ""
     elif filter.session or filter.program:
-        equal = "session = %(session)s and session <> ''" if filter.session else "program = %(program)s"
+        if filter.session:
+            equal = "session = %(session)s and session <> ''"
+        else:
+            equal = "program = %(program)s"
         parts: list[str] = []
         for view in GOES_ON:
-            parts.append(f"(select n from adjourn.run where {equal} and shown = '{view}' limit {FEW})")
+            parts.append(
+                f"(select n from adjourn.run where {equal} and shown = '{view}' limit {FEW})"
+            )
         sql = f"select n from ({' union all '.join(parts)}) u"
     elif filter.label:
         values |= {"key": filter.label[0], "value": filter.label[1]}
@@ -165,7 +188,8 @@ def _of_few_runs(db: Connection, filter: Filter) -> list[int] | None:
 
 
 def _place(db: Connection, after: str) -> Any:
-    """Where in the inbox an interrupt is, or was, by its public id or as `run:id`; None if there is no such thing."""
+    """Where in the inbox an interrupt is, or was, by its public id or as `run:id`; None if there is
+    no such thing."""
     if not after:
         return None
     for place, letter in enumerate(after):

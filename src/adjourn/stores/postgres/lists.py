@@ -1,7 +1,9 @@
-"""The lists of runs in a PostgreSQL database. Each costs what it shows, whatever the database holds.
+"""The lists of runs in a PostgreSQL database. Each costs what it shows, whatever the database
+holds.
 
-A list is made in looks of which each has an end. A look goes along one index in the order of the list, takes a few hundred
-numbers of runs from it, and looks at those rows for everything else that was asked.
+A list is made in looks of which each has an end. A look goes along one index in the order of the
+list, takes a few hundred numbers of runs from it, and looks at those rows for everything else that
+was asked.
 """
 
 import sys
@@ -30,17 +32,29 @@ BY_TEXT = (*PLAN, "set local enable_indexscan = off", "set local enable_indexonl
 RUNS = f"select {COLUMNS} from adjourn.run r"
 BETWEEN = "r.n between %(low)s and %(high)s"
 BACK = "-r.n between -(%(high)s::bigint) and -(%(low)s::bigint)"
-LABELS = "select l.run as n from adjourn.label l where l.key = %(key)s and l.value = %(value)s and l.run between %(low)s and %(high)s"
-LABELLED = "exists (select 1 from adjourn.label l where l.key = %(key)s and l.value = %(value)s and l.run = r.n)"
+LABELS = (
+    "select l.run as n from adjourn.label l where l.key = %(key)s and l.value = "
+    "%(value)s and l.run between %(low)s and %(high)s"
+)
+LABELLED = (
+    "exists (select 1 from adjourn.label l where l.key = %(key)s and l.value = "
+    "%(value)s and l.run = r.n)"
+)
 HELD = f"select r.n from adjourn.run r where r.blocked <> '{{}}' and {BACK}"
 TEXTS = "select r.n from adjourn.run r where r.words like %(pattern)s limit %(most)s"
-IN_HAND = "r.worker <> '' and r.worker = any(array(select w.id from adjourn.worker w where w.until > %(now)s))"
+IN_HAND = (
+    "r.worker <> '' and r.worker = any(array(select w.id from adjourn.worker w where "
+    "w.until > %(now)s))"
+)
 CHANGED = """
 (select n from adjourn.run where rested_at >= %(changed)s limit %(few)s)
 union all (select n from adjourn.run where worker <> '' and updated_at >= %(changed)s limit %(few)s)
 """
 TIMES = (("r.created_at >=", "since"), ("r.created_at <=", "until"), ("r.updated_at >=", "changed"))
-ZONES = "select min(k) * 4096, max(k) * 4096 + 4095 from adjourn.zone where most >= %(since)s and least <= %(until)s"
+ZONES = (
+    "select min(k) * 4096, max(k) * 4096 + 4095 from adjourn.zone where most >= "
+    "%(since)s and least <= %(until)s"
+)
 NUMBER = "select n from adjourn.run where id = %(id)s"
 SHOWN: dict[str, tuple[str, ...]] = {
     "": (*map(str, Status), "failed", "stopped"),
@@ -57,7 +71,8 @@ END = 1 << 62
 FEW = 500
 """Runs that are looked at one by one."""
 FIRST, LOOK = 256, 4_000
-"""Runs of an index that are looked at for the other conditions: at first, and at most, in one look."""
+"""Runs of an index that are looked at for the other conditions: at first, and at most, in one
+look."""
 PROBES = 20
 """Runs of each index to see how rare they are there."""
 NEWEST = 2_000
@@ -69,7 +84,8 @@ WALK = 20_000
 
 
 def runs(db: Connection, filter: Filter, now: float) -> Iterator[list[RunRow]]:
-    """A page of runs, look by look. SQL gives what may belong there; the rule that every store has decides."""
+    """A page of runs, look by look. SQL gives what may belong there; the rule that every store has
+    decides."""
     asked = _Asked.of(db, filter, now)
     left = filter.limit
     if asked is None:
@@ -83,7 +99,9 @@ def runs(db: Connection, filter: Filter, now: float) -> Iterator[list[RunRow]]:
             return
 
 
-def planned(db: Connection, sql: str, values: Mapping[str, Any], plan: tuple[str, ...] = PLAN) -> list[tuple[Any, ...]]:
+def planned(
+    db: Connection, sql: str, values: Mapping[str, Any], plan: tuple[str, ...] = PLAN
+) -> list[tuple[Any, ...]]:
     """The rows of a statement that goes along the indexes."""
     return messages(db, [*plan, sql, "commit"], values)[-2]
 
@@ -95,7 +113,8 @@ def like(text: str) -> str:
 
 
 class _Way(msgspec.Struct, frozen=True):
-    """An index by which runs are found, the newest first. `whole`: they fulfil everything that was asked.
+    """An index by which runs are found, the newest first. `whole`: they fulfil everything that was
+    asked.
 
     `parts`: statements that each give numbers, as `n`, and by what they are ordered.
     """
@@ -112,7 +131,9 @@ class _Way(msgspec.Struct, frozen=True):
     def reach(self, db: Connection, values: Mapping[str, Any]) -> int:
         """How far back a few of them go: the rarer, the further."""
         found = planned(db, self.numbers(PROBES), values)
-        return found[-1][0] if len(found) == PROBES else 0
+        if len(found) == PROBES:
+            return found[-1][0]
+        return 0
 
 
 class _Asked(msgspec.Struct):
@@ -132,11 +153,16 @@ class _Asked(msgspec.Struct):
             last = messages(db, [NUMBER], {"id": filter.after})[0]
             if not last:
                 return None
-            high = END if filter.prefix else last[0][0] - 1
+            if filter.prefix:
+                high = END
+            else:
+                high = last[0][0] - 1
         asked = cls(filter, now, shown, 1, high)
         if filter.since or filter.until:
             asked._narrow(db)
-        return asked if shown and asked.low <= asked.high else None
+        if shown and asked.low <= asked.high:
+            return asked
+        return None
 
     def _narrow(self, db: Connection) -> None:
         """To the zones of those times."""
@@ -147,8 +173,17 @@ class _Asked(msgspec.Struct):
     def where(self) -> tuple[str, dict[str, Any]]:
         """What a row must be, beyond the index by which it is found."""
         filter, terms = self.filter, list[str]()
-        values: dict[str, Any] = {"low": self.low, "high": self.high, "now": self.now, "shown": list(self.shown)}
-        for column, value in (("id", filter.run), ("program", filter.program), ("session", filter.session)):
+        values: dict[str, Any] = {
+            "low": self.low,
+            "high": self.high,
+            "now": self.now,
+            "shown": list(self.shown),
+        }
+        for column, value in (
+            ("id", filter.run),
+            ("program", filter.program),
+            ("session", filter.session),
+        ):
             values[column] = value
             if value:
                 terms.append(f"r.{column} = %({column})s")
@@ -184,12 +219,23 @@ class _Asked(msgspec.Struct):
         else:
             yield from _slices(db, self._ways(), where, values, limit, LOOK)
 
-    def _by_prefix(self, db: Connection, where: str, values: dict[str, Any]) -> Iterator[list[tuple[Any, ...]]]:
+    def _by_prefix(
+        self, db: Connection, where: str, values: dict[str, Any]
+    ) -> Iterator[list[tuple[Any, ...]]]:
         after, left = self.filter.after, FIRST
         beyond = f"{self.filter.prefix}{chr(sys.maxunicode)}"
-        sql = f"{RUNS} where r.id > %(after)s and r.id >= %(prefix)s and r.id < %(beyond)s and {where} order by r.id limit %(most)s"
+        sql = (
+            f"{RUNS} where r.id > %(after)s and r.id >= %(prefix)s and r.id < %(beyond)s "
+            f"and {where} order by r.id limit %(most)s"
+        )
         while True:
-            given = {**values, "after": after, "prefix": self.filter.prefix, "beyond": beyond, "most": left}
+            given = {
+                **values,
+                "after": after,
+                "prefix": self.filter.prefix,
+                "beyond": beyond,
+                "most": left,
+            }
             found = planned(db, sql, given)
             yield found
             if len(found) < left:
@@ -207,20 +253,30 @@ class _Asked(msgspec.Struct):
             equal = "r.session = %(session)s and r.session <> ''"
             found.append(_Way(self._parts(equal), "-r.n", whole=asked == ["session"]))
         if filter.program:
-            found.append(_Way(self._parts("r.program = %(program)s"), "-r.n", whole=asked == ["program"]))
+            found.append(
+                _Way(self._parts("r.program = %(program)s"), "-r.n", whole=asked == ["program"])
+            )
         if filter.label:
-            found.append(_Way((LABELS,), "l.run desc", whole=asked == ["label"] and not filter.status))
+            found.append(
+                _Way((LABELS,), "l.run desc", whole=asked == ["label"] and not filter.status)
+            )
         if filter.status and not (filter.session or filter.program):
             found.append(_Way(self._parts("true"), "-r.n", whole=not asked))
-        return found or [_Way((f"select r.n from adjourn.run r where {BETWEEN}",), "r.n desc", whole=not asked)]
+        return found or [
+            _Way((f"select r.n from adjourn.run r where {BETWEEN}",), "r.n desc", whole=not asked)
+        ]
 
     def _parts(self, equal: str) -> tuple[str, ...]:
         found: list[str] = []
         for shown in self.shown:
-            found.append(f"select r.n from adjourn.run r where {equal} and r.shown = '{shown}' and {BACK}")
+            found.append(
+                f"select r.n from adjourn.run r where {equal} and r.shown = '{shown}' and {BACK}"
+            )
         return tuple(found)
 
-    def _by_text(self, db: Connection, where: str, values: dict[str, Any]) -> Iterator[list[tuple[Any, ...]]]:
+    def _by_text(
+        self, db: Connection, where: str, values: dict[str, Any]
+    ) -> Iterator[list[tuple[Any, ...]]]:
         """The newest one by one; where none of them fits, the index of texts is asked."""
         ways = self._ways()
         newest = planned(db, ways[0].numbers(NEWEST), values)
@@ -241,10 +297,14 @@ class _Asked(msgspec.Struct):
 def _slices(
     db: Connection, ways: list[_Way], where: str, values: dict[str, Any], limit: int, most: int
 ) -> Iterator[list[tuple[Any, ...]]]:
-    """So many runs at a time, by the way that has the fewest there: two conditions that many runs fulfil, and hardly one both."""
+    """So many runs at a time, by the way that has the fewest there: two conditions that many runs
+    fulfil, and hardly one both."""
     here, count = dict(values), FIRST
     while here["low"] <= here["high"]:
-        way = ways[0] if len(ways) == 1 else min(ways, key=lambda way: way.reach(db, here))
+        if len(ways) == 1:
+            way = ways[0]
+        else:
+            way = min(ways, key=lambda way: way.reach(db, here))
         if way.whole:
             count = limit
         numbers = first_column(planned(db, way.numbers(count), here))
@@ -254,8 +314,11 @@ def _slices(
         here["high"], count = numbers[-1] - 1, min(count * 4, most)
 
 
-def _those(db: Connection, where: str, values: dict[str, Any], numbers: list[int]) -> list[tuple[Any, ...]]:
-    """Those of some runs that fit, in order. Sorted here: PostgreSQL would rather go along all runs than sort a few."""
+def _those(
+    db: Connection, where: str, values: dict[str, Any], numbers: list[int]
+) -> list[tuple[Any, ...]]:
+    """Those of some runs that fit, in order. Sorted here: PostgreSQL would rather go along all runs
+    than sort a few."""
     if not numbers:
         return []
     sql = f"{RUNS} where r.n = any(%(numbers)s::bigint[]) and {BETWEEN} and {where}"
@@ -263,7 +326,8 @@ def _those(db: Connection, where: str, values: dict[str, Any], numbers: list[int
 
 
 def _few_changed(db: Connection, filter: Filter) -> list[int] | None:
-    """The numbers of the runs that changed since, the newest first; None if nobody asked, or if they are too many for that."""
+    """The numbers of the runs that changed since, the newest first; None if nobody asked, or if
+    they are too many for that."""
     if not filter.changed:
         return None
     found = planned(db, CHANGED, {"changed": filter.changed, "few": FEW})

@@ -1,4 +1,5 @@
-"""Live text between machines: rows in tables that are never written to the log, and empty unless somebody watches."""
+"""Live text between machines: rows in tables that are never written to the log, and empty unless
+somebody watches."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any
@@ -23,7 +24,10 @@ insert into adjourn.said (run, source, at, body) select x.run, %(source)s, {_NOW
 from rows from (json_to_recordset(%(lines)s::json) as (run text, body text)) with ordinality as x(run, body, place)
 where exists (select 1 from adjourn.watched w where w.run = x.run) order by x.place
 """
-_SINCE = "select n, body from adjourn.said where run = %(run)s and n > %(after)s and source <> %(source)s order by n"
+_SINCE = (
+    "select n, body from adjourn.said where run = %(run)s and n > %(after)s and source "
+    "<> %(source)s order by n"
+)
 
 
 class PostgresBoard:
@@ -59,7 +63,10 @@ class PostgresBoard:
 
     async def forget(self, run: str) -> bool:
         """See `Board.forget`. Its bytes go with a scrub of the database."""
-        drop = ("delete from adjourn.said where run = %(run)s", "delete from adjourn.watched where run = %(run)s")
+        drop = (
+            "delete from adjourn.said where run = %(run)s",
+            "delete from adjourn.watched where run = %(run)s",
+        )
         await self._send(*drop, run=run)
         return True
 
@@ -67,6 +74,8 @@ class PostgresBoard:
         """See `Board.close`. The connections are the store's."""
 
 
-def postgres_channel(ask: Callable[[Callable[[Connection], Any]], Awaitable[Any]], ears: Ears) -> PolledChannel:
+def postgres_channel(
+    ask: Callable[[Callable[[Connection], Any]], Awaitable[Any]], ears: Ears
+) -> PolledChannel:
     """A process's end of it."""
     return PolledChannel(PostgresBoard(ask), ears)

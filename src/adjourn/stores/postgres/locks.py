@@ -1,16 +1,20 @@
-"""The locks of a transaction, always in this order: halts, the global audit, the security log, seals, a session, the rows of runs.
+"""The locks of a transaction, always in this order: halts, the global audit, the security log,
+seals, a session, the rows of runs.
 
-Whoever has a row and waits for `HALTS` behind a halt would wait for somebody who waits for that row.
+Whoever has a row and waits for `HALTS` behind a halt would wait for somebody who waits for that
+row.
 """
 
 from adjourn.stores.audit import SECURITY
-from adjourn.stores.rules.values import Ask
+from adjourn.stores.rules.values import ReadRequest
 
 OURS = 1_094_863_951
 """Under which number of PostgreSQL's advisory locks ours are."""
 HALTS, GLOBAL, SECURE, SEALS, SCHEMA = 1, 2, 3, 4, 5
 SHARE_HALTS = f"select pg_advisory_xact_lock_shared({OURS}, {HALTS})"
-SESSION = "select pg_advisory_xact_lock(hashtextextended(%(session)s, {OURS}))".replace("{OURS}", str(OURS))
+SESSION = "select pg_advisory_xact_lock(hashtextextended(%(session)s, {OURS}))".replace(
+    "{OURS}", str(OURS)
+)
 ROW = "select 1 from adjourn.run where id = %(run)s for no key update"
 EARLIER = "select 1 from adjourn.run where id = %(before)s for share"
 LETTERS = "select 1 from adjourn.letter where n = any(%(letters)s::bigint[]) order by n for update"
@@ -21,12 +25,13 @@ def alone(number: int) -> str:
     return f"select pg_advisory_xact_lock({OURS}, {number})"
 
 
-def is_configuring(ask: Ask) -> bool:
-    """Whether a rule may change what all others go by. Those that write into the global audit do; they are few."""
+def is_configuring(ask: ReadRequest) -> bool:
+    """Whether a rule may change what all others go by. Those that write into the global audit do;
+    they are few."""
     return not ask.run and "" in ask.audit
 
 
-def of(ask: Ask) -> list[str]:
+def of(ask: ReadRequest) -> list[str]:
     """The locks beyond `HALTS` that a rule needs before it reads."""
     found: list[str] = []
     if "" in ask.audit:

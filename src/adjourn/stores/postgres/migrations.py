@@ -1,4 +1,5 @@
-"""Bringing the schema of a PostgreSQL database up to date, one process at a time, while others go on with what they know."""
+"""Bringing the schema of a PostgreSQL database up to date, one process at a time, while others go
+on with what they know."""
 
 from importlib import resources
 
@@ -34,11 +35,14 @@ def newest() -> int:
 def schema_of(db: Connection) -> int:
     """The number of a database's schema; 0 if it has none."""
     [(there,)] = messages(db, [_THERE], {})[0]
-    return messages(db, [_NUMBER], {})[0][0][0] if there else 0
+    if there:
+        return messages(db, [_NUMBER], {})[0][0][0]
+    return 0
 
 
 def pending(version: int, where: str) -> list[tuple[int, str]]:
-    """What is to be done from this version on; raises `StoreError` if a newer Adjourn has made it."""
+    """What is to be done from this version on; raises `StoreError` if a newer Adjourn has made
+    it."""
     found = scripts()
     if version > found[-1][0]:
         text = f"{where} was created by a newer version (schema {version}, supported up to {found[-1][0]})"
@@ -47,7 +51,8 @@ def pending(version: int, where: str) -> list[tuple[int, str]]:
 
 
 def bring_up_to_date(db: Connection, where: str) -> None:
-    """Apply what is pending, in one transaction under a lock: whoever comes at the same time waits, and finds it done."""
+    """Apply what is pending, in one transaction under a lock: whoever comes at the same time waits,
+    and finds it done."""
     _check_settings(db, where)
     if not pending(schema_of(db), where):
         return
@@ -58,7 +63,11 @@ def bring_up_to_date(db: Connection, where: str) -> None:
             if number == 1:
                 _find_trigrams(db)
             db.execute(text.encode())
-            messages(db, ["insert into adjourn.schema_version (number) values (%(number)s)"], {"number": number})
+            messages(
+                db,
+                ["insert into adjourn.schema_version (number) values (%(number)s)"],
+                {"number": number},
+            )
 
 
 def _find_trigrams(db: Connection) -> None:
@@ -78,4 +87,6 @@ def _check_settings(db: Connection, where: str) -> None:
             advice="create a database with encoding UTF8",
         )
     if db.info.parameter_status("standard_conforming_strings") != "on":
-        raise StoreError(f"{where}: set standard_conforming_strings = on", consequence="nothing was changed")
+        raise StoreError(
+            f"{where}: set standard_conforming_strings = on", consequence="nothing was changed"
+        )

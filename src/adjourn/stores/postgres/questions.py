@@ -1,5 +1,5 @@
-"""From what a rule asks for to statements that read it. All of them go in one message, each with a view of its own: what the
-locks before them have made sure of is the same for all."""
+"""From what a rule asks for to statements that read it. All of them go in one message, each with a
+view of its own: what the locks before them have made sure of is the same for all."""
 
 from collections.abc import Callable, Sequence
 from itertools import starmap
@@ -7,13 +7,21 @@ from typing import Any, NamedTuple
 
 from adjourn.core.status import Status
 from adjourn.stores.erasure import Hold
-from adjourn.stores.notification import Letter, Wake
+from adjourn.stores.notification import Notification, Wake
 from adjourn.stores.postgres import due, turns
-from adjourn.stores.postgres.rows import COLUMNS, INTERRUPT, LETTER, SEAL, columns, interrupt_row, run_row
+from adjourn.stores.postgres.rows import (
+    COLUMNS,
+    INTERRUPT,
+    LETTER,
+    SEAL,
+    columns,
+    interrupt_row,
+    run_row,
+)
 from adjourn.stores.protocol import RunRow
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules.interrupt_row import InterruptRow
-from adjourn.stores.rules.values import LAST, Ask, Before, Seen
+from adjourn.stores.rules.values import LAST, Before, ReadRequest, ReadResult
 from adjourn.stores.seals import Covered, Seal, sealed_head
 
 NUMBER = "(select n from adjourn.run where id = %(run)s)"
@@ -21,20 +29,21 @@ Rows = Sequence[tuple[Any, ...]]
 
 
 class Question(NamedTuple):
-    """A statement, and which part of `Seen` is made of its rows, and how."""
+    """A statement, and which part of `ReadResult` is made of its rows, and how."""
 
     sql: str
     part: str
     made: Callable[[Rows], Any]
 
-    def take(self, seen: Seen, rows: Rows) -> None:
+    def take(self, seen: ReadResult, rows: Rows) -> None:
         """Put what was found where it belongs."""
         setattr(seen, self.part, self.made(rows))
 
 
 RUN = f"select {COLUMNS} from adjourn.run r where r.id = %(run)s"
 TAIL = (
-    f"select seq, body from adjourn.journal where run = {NUMBER} and seq > %(tail)s and body is not null order by seq"
+    f"select seq, body from adjourn.journal where run = {NUMBER} and seq > %(tail)s and "
+    f"body is not null order by seq"
 )
 HEAD = f"select head from adjourn.journal where run = {NUMBER} and seq = %(head_at)s"
 BEFORE = f"""
@@ -56,7 +65,9 @@ select j.seq, j.body from adjourn.journal j where j.run = {NUMBER} and j.body is
 REQUEST = f"select seq, body from adjourn.request where run = {NUMBER} and id = %(request)s"
 AUDIT = "select scope, n, head from adjourn.audit_head where scope = any(%(scopes)s::text[])"
 HOLDS = "select scope, by, reason, at from adjourn.hold order by at"
-SOME_LETTERS = f"select {', '.join(LETTER)} from adjourn.letter where n = any(%(letters)s::bigint[])"
+SOME_LETTERS = (
+    f"select {', '.join(LETTER)} from adjourn.letter where n = any(%(letters)s::bigint[])"
+)
 DUE_LETTERS = f"""
 select {columns(LETTER, "x")} from adjourn.letter x where x.state = 'due' and x.due_at <= %(now)s and not exists (
     select 1 from adjourn.letter o where o.endpoint = x.endpoint and o.run = x.run and o.state = 'due' and o.n < x.n)
@@ -84,24 +95,43 @@ where k = %(seal)s or k = (select max(k) from adjourn.seal)
 
 def name(text: str) -> str:
     """A name as it can be looked for. With a NUL there is none such; and nothing of this name."""
-    return text if "\0" not in text else "@nul"
+    if "\0" not in text:
+        return text
+    return "@nul"
 
 
-def values_of(ask: Ask, now: float) -> dict[str, Any]:
-    """What the statements of an `Ask` are given."""
+def values_of(ask: ReadRequest, now: float) -> dict[str, Any]:
+    """What the statements of an `ReadRequest` are given."""
     before, before_seq = ask.before or ("", 0)
     session, program = ask.last or ("", "")
     return {
-        "run": name(ask.run), "tail": ask.tail, "head_at": ask.head_at, "before": name(before), "before_seq": before_seq,
-        "session": name(session), "program": name(program), "named": [*map(name, ask.named)], "lives": [*map(name, ask.lives)],
-        "openings": ask.openings, "records": [seq for seq in ask.records if seq != LAST], "with_last": LAST in ask.records,
-        "request": name(ask.request), "scopes": [*map(name, ask.audit)], "letters": list(ask.letters), "take": ask.take,
-        "but": [*map(name, ask.but)], "wakes": ask.wakes, "touched": ask.touched, "seal": ask.seal, "now": now,
-    }  # fmt: skip
+        "run": name(ask.run),
+        "tail": ask.tail,
+        "head_at": ask.head_at,
+        "before": name(before),
+        "before_seq": before_seq,
+        "session": name(session),
+        "program": name(program),
+        "named": [*map(name, ask.named)],
+        "lives": [*map(name, ask.lives)],
+        "openings": ask.openings,
+        "records": [seq for seq in ask.records if seq != LAST],
+        "with_last": LAST in ask.records,
+        "request": name(ask.request),
+        "scopes": [*map(name, ask.audit)],
+        "letters": list(ask.letters),
+        "take": ask.take,
+        "but": [*map(name, ask.but)],
+        "wakes": ask.wakes,
+        "touched": ask.touched,
+        "seal": ask.seal,
+        "now": now,
+    }
 
 
-def questions(ask: Ask, *, waking: bool) -> list[Question]:
-    """What is to be read for an `Ask`, except what `config` has. `waking`: whether wakes are wanted, as far as is known."""
+def questions(ask: ReadRequest, *, waking: bool) -> list[Question]:
+    """What is to be read for an `ReadRequest`, except what `config` has. `waking`: whether wakes
+    are wanted, as far as is known."""
     found = [*_of_run(ask), *_of_others(ask)]
     if ask.audit:
         found.append(Question(AUDIT, "audit", _lines))
@@ -114,7 +144,9 @@ def questions(ask: Ask, *, waking: bool) -> list[Question]:
     if ask.wakes:
         found.append(Question(WAKES, "wakes", _wakes))
     if ask.asleep == "all" or (ask.asleep and waking):
-        found.append(Question(due.BLOCKED if ask.asleep == "blocked" else due.ASLEEP, "asleep", _runs))
+        found.append(
+            Question(due.BLOCKED if ask.asleep == "blocked" else due.ASLEEP, "asleep", _runs)
+        )
     if ask.touched:
         locked = Locked()
         found += [
@@ -126,7 +158,7 @@ def questions(ask: Ask, *, waking: bool) -> list[Question]:
     return found
 
 
-def _of_run(ask: Ask) -> list[Question]:
+def _of_run(ask: ReadRequest) -> list[Question]:
     """About the run itself."""
     if not ask.run:
         return []
@@ -144,7 +176,7 @@ def _of_run(ask: Ask) -> list[Question]:
     return found
 
 
-def _of_others(ask: Ask) -> list[Question]:
+def _of_others(ask: ReadRequest) -> list[Question]:
     """About other runs that it has to do with."""
     found: list[Question] = []
     if ask.before:
@@ -158,7 +190,7 @@ def _of_others(ask: Ask) -> list[Question]:
     return found
 
 
-def _wanted(ask: Ask) -> str:
+def _wanted(ask: ReadRequest) -> str:
     """Which interrupts of a run."""
     if ask.all_interrupts:
         return "true"
@@ -187,7 +219,9 @@ def _head(rows: Rows) -> bytes:
 
 
 def _run(rows: Rows) -> RunRow | None:
-    return run_row(rows[0]) if rows else None
+    if rows:
+        return run_row(rows[0])
+    return None
 
 
 def _runs(rows: Rows) -> list[RunRow]:
@@ -224,12 +258,12 @@ def _holds(rows: Rows) -> list[Hold]:
     return list(starmap(Hold, rows))
 
 
-def _letters(rows: Rows) -> dict[int, Letter]:
-    return {letter.n: letter for letter in starmap(Letter, rows)}
+def _letters(rows: Rows) -> dict[int, Notification]:
+    return {letter.n: letter for letter in starmap(Notification, rows)}
 
 
-def _due(rows: Rows) -> list[Letter]:
-    return list(starmap(Letter, rows))
+def _due(rows: Rows) -> list[Notification]:
+    return list(starmap(Notification, rows))
 
 
 def _wakes(rows: Rows) -> list[Wake]:
@@ -252,7 +286,9 @@ class Locked:
         found: list[Covered] = []
         for scope, number, line, seq, salt, head in rows:
             if scope in self._scopes:
-                found.append(Covered(scope, number, line, seq, sealed_head(salt, head) if head else ""))
+                found.append(
+                    Covered(scope, number, line, seq, sealed_head(salt, head) if head else "")
+                )
         return found
 
 

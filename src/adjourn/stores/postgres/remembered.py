@@ -1,6 +1,8 @@
-"""What a process knows of runs that its workers have, and of what all rules go by, from one transaction to the next.
+"""What a process knows of runs that its workers have, and of what all rules go by, from one
+transaction to the next.
 
-It may be old. Whatever is written because of it is compared with the database, in the transaction that writes it.
+It may be old. Whatever is written because of it is compared with the database, in the transaction
+that writes it.
 """
 
 import threading
@@ -9,7 +11,7 @@ from collections.abc import Callable
 
 from adjourn.stores.postgres.config import Config
 from adjourn.stores.protocol import RunRow
-from adjourn.stores.rules.values import Ask, Writes
+from adjourn.stores.rules.values import ReadRequest, Writes
 
 KNOWN = 20_000
 """Rows of so many runs are kept."""
@@ -28,7 +30,9 @@ class Remembered:
 
     def now(self) -> float:
         """The database's time, as far as this process can tell."""
-        return self._given() if self._given else self._offset + time.monotonic()
+        if self._given:
+            return self._given()
+        return self._offset + time.monotonic()
 
     def heard(self, now: float, config: Config) -> float:
         """The database has just said what time it is, and what all rules go by; the time."""
@@ -70,17 +74,40 @@ class Remembered:
                     self._runs.clear()
                 self._runs[row.id] = row
 
-    def answers(self, ask: Ask) -> RunRow | None:
-        """The row of the run of a rule that looks at nothing else but what is remembered; None if it does."""
+    def answers(self, ask: ReadRequest) -> RunRow | None:
+        """The row of the run of a rule that looks at nothing else but what is remembered; None if
+        it does."""
         row = self._runs.get(ask.run)
         config = self.config
-        if row is None or not config.generation or config.waking or ask.tail != row.seq or ask.head_at != row.seq:
+        if (
+            row is None
+            or not config.generation
+            or config.waking
+            or ask.tail != row.seq
+            or ask.head_at != row.seq
+        ):
             return None
         if (ask.opens and row.opens) or (ask.endpoints and config.endpoints):
             return None
         elsewhere = (
-            ask.named or ask.lives or ask.all_interrupts or ask.openings or ask.records or ask.request or ask.owner
-            or ask.before or ask.last or ask.later or ask.queue or ask.audit or ask.holds or ask.erasures
-            or ask.letters or ask.take or ask.asleep or ask.wakes or ask.touched
-        )  # fmt: skip
+            ask.named
+            or ask.lives
+            or ask.all_interrupts
+            or ask.openings
+            or ask.records
+            or ask.request
+            or ask.owner
+            or ask.before
+            or ask.last
+            or ask.later
+            or ask.queue
+            or ask.audit
+            or ask.holds
+            or ask.erasures
+            or ask.letters
+            or ask.take
+            or ask.asleep
+            or ask.wakes
+            or ask.touched
+        )
         return None if elsewhere else row

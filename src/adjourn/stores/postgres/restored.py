@@ -1,5 +1,5 @@
-"""What is to be done when somebody has put a backup in the place of a PostgreSQL database: a backup is a past, and the world has
-gone on since."""
+"""What is to be done when somebody has put a backup in the place of a PostgreSQL database: a backup
+is a past, and the world has gone on since."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,8 @@ select id, n from adjourn.run where n > %(after)s and status not in ('completed'
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What came of it: `taken` is the time of the last record, `held` how many of `runs` have not ended and are paused now."""
+    """What came of it: `taken` is the time of the last record, `held` how many of `runs` have not
+    ended and are paused now."""
 
     taken: float
     runs: int
@@ -28,7 +29,8 @@ class Held:
 
 
 async def hold_all(store: PostgresStore, *, by: str, origin: str) -> Held:
-    """Pause every run that has not ended, with everything in doubt that it may have begun since the backup.
+    """Pause every run that has not ended, with everything in doubt that it may have begun since the
+    backup.
 
     Args:
         store: the database that was put back.

@@ -6,7 +6,7 @@ from typing import Any
 from adjourn.core.codec import decode, encode
 from adjourn.core.records import Started, parse
 from adjourn.core.status import Status
-from adjourn.stores.notification import Letter
+from adjourn.stores.notification import Notification
 from adjourn.stores.protocol import RunRow
 from adjourn.stores.rows import picked
 from adjourn.stores.rules.inbox_filter import words
@@ -17,7 +17,7 @@ from adjourn.stores.seals import Seal
 RUN = tuple(name for name in RunRow.__struct_fields__ if name not in ("lease_until", "n"))
 UNTIL = "coalesce((select w.until from adjourn.worker w where w.id = r.worker), 0)"
 INTERRUPT = InterruptRow.__struct_fields__
-LETTER = Letter.__struct_fields__
+LETTER = Notification.__struct_fields__
 SEAL = Seal.__struct_fields__
 _STATUS = {status.value: status for status in Status}
 
@@ -58,7 +58,12 @@ def first_values(writes: Writes) -> dict[str, Any]:
     """What a new run's first record says that lists and queues ask for."""
     assert writes.row is not None
     row = writes.row
-    known = {"words": words(row.title, row.id, row.program), "queued": False, "after": "", "after_seq": 0}
+    known = {
+        "words": words(row.title, row.id, row.program),
+        "queued": False,
+        "after": "",
+        "after_seq": 0,
+    }
     if row.erased:
         return known
     first = parse(writes.journal[0].body)

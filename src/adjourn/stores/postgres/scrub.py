@@ -1,7 +1,8 @@
 """Getting what was erased out of the files of a PostgreSQL database.
 
-An update leaves the old row where it was, and `vacuum` leaves its bytes. Only a table that is written anew has none of it. The
-write-ahead log, replicas and backups keep theirs until they are recycled.
+An update leaves the old row where it was, and `vacuum` leaves its bytes. Only a table that is
+written anew has none of it. The write-ahead log, replicas and backups keep theirs until they are
+recycled.
 """
 
 import psycopg
@@ -42,7 +43,8 @@ def scrub(info: str, where: str, pruned: bool) -> bool:
 
 
 def _is_nobody_behind(db: Connection) -> bool:
-    """Whether no transaction is so old that what was erased must be kept for it: a row that is deleted now can be removed now."""
+    """Whether no transaction is so old that what was erased must be kept for it: a row that is
+    deleted now can be removed now."""
     messages(db, ["insert into adjourn.probe values (1)"], {})
     messages(db, ["delete from adjourn.probe"], {})
     db.execute(b"vacuum full adjourn.probe")

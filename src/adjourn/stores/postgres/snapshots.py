@@ -10,7 +10,10 @@ from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.snapshots import Kept, Snapshot, kept_whole
 
 Ask = Callable[[Callable[[Connection], Any]], Awaitable[Any]]
-_KNOWN = "select s.seq, s.stretches from adjourn.run r join adjourn.snapshot s on s.run = r.n where r.id = %(run)s"
+_KNOWN = (
+    "select s.seq, s.stretches from adjourn.run r join adjourn.snapshot s on s.run = "
+    "r.n where r.id = %(run)s"
+)
 _LAST = """
 select s.run, s.format, s.seq, s.head, s.stretches, s.rest from adjourn.run r
 join adjourn.snapshot s on s.run = r.n
@@ -47,7 +50,9 @@ class PostgresSnapshots:
     async def known(self, run: str) -> tuple[int, tuple[SnapshotPart, ...]]:
         """See `Snapshots.known`."""
         found = await self._ask(lambda db: messages(db, [_KNOWN], {"run": run})[0])
-        return (found[0][0], _stretches(found[0][1]) or ()) if found else (0, ())
+        if found:
+            return (found[0][0], _stretches(found[0][1]) or ())
+        return (0, ())
 
     async def last(self, run: str) -> Kept | None:
         """See `Snapshots.last`."""
@@ -76,7 +81,9 @@ def _last(db: Connection, run: str) -> Kept | None:
     return kept_whole(Snapshot(seq, head, format, rest, wanted), segments)  # pyright: ignore[reportArgumentType]
 
 
-def _keep(db: Connection, run: str, snapshot: Snapshot, parts: Mapping[SnapshotPart, bytes]) -> None:
+def _keep(
+    db: Connection, run: str, snapshot: Snapshot, parts: Mapping[SnapshotPart, bytes]
+) -> None:
     """It may be lost with the server; an erasure waits for it, or it waits for the erasure."""
     with db.transaction():
         values: dict[str, Any] = {"run": run, "seq": snapshot.seq, "head": snapshot.head}
@@ -92,6 +99,12 @@ def _keep(db: Connection, run: str, snapshot: Snapshot, parts: Mapping[SnapshotP
         }
         messages(db, [_DROP], values)
         for which, body in parts.items():
-            part = {"n": values["n"], "edition": which.edition, "path": which.path, "k": which.k, "body": body}
+            part = {
+                "n": values["n"],
+                "edition": which.edition,
+                "path": which.path,
+                "k": which.k,
+                "body": body,
+            }
             messages(db, [_PART], part)
         messages(db, [_KEEP], values)

@@ -1,6 +1,8 @@
-"""From what rules want to be written to statements: for each table one, however many rows there are, with one argument of JSON.
+"""From what rules want to be written to statements: for each table one, however many rows there
+are, with one argument of JSON.
 
-Bodies of records are texts and stay texts: PostgreSQL never reads the JSON in them, which may have escapes that it refuses.
+Bodies of records are texts and stay texts: PostgreSQL never reads the JSON in them, which may have
+escapes that it refuses.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,56 +11,151 @@ from typing import Any
 import msgspec
 
 from adjourn.core.codec import encode
-from adjourn.stores.audit import AuditRow
-from adjourn.stores.notification import Letter, Wake
+from adjourn.stores.audit import AuditLine
+from adjourn.stores.notification import Notification, Wake
 from adjourn.stores.postgres import config
 from adjourn.stores.postgres.locks import OURS
-from adjourn.stores.postgres.rows import INTERRUPT, LETTER, SEAL, first_values, interrupt_values, run_values
+from adjourn.stores.postgres.rows import (
+    INTERRUPT,
+    LETTER,
+    SEAL,
+    first_values,
+    interrupt_values,
+    run_values,
+)
 from adjourn.stores.rows import picked
 from adjourn.stores.rules.inbox_filter import words
 from adjourn.stores.rules.values import Writes
 
 _TYPES = {
-    "n": "bigint", "was": "bigint", "id": "text", "kind": "text", "program": "text", "session": "text", "labels": "text",
-    "title": "text", "words": "text", "input_digest": "text", "seq": "bigint", "head": "text", "status": "text",
-    "epoch": "bigint", "worker": "text", "wake_at": "float8", "blocked": "text[]", "opens": "int", "errors": "int",
-    "stopped": "boolean", "created_at": "float8", "updated_at": "float8", "requesters": "text[]", "salt": "text",
-    "erased": "float8", "chapter": "bigint", "queued": "boolean", "after": "text", "after_seq": "bigint", "run": "bigint",
-    "i": "text", "state": "text", "digest": "text", "event": "text", "expires": "float8", "undoing": "boolean",
-    "approvers": "int", "by": "text", "votes": "text", "lives": "text", "disowned": "text[]", "rank": "int",
-    "opened_at": "float8", "type": "text", "tool": "text", "groups": "text[]", "body": "text", "scope": "text",
-    "at": "float8", "key": "text", "value": "text", "endpoint": "text", "topic": "text", "tries": "int",
-    "due_at": "float8", "error": "text", "name": "text", "url": "text", "secret": "text", "topics": "text[]",
-    "until": "float8", "reason": "text", "not_before": "float8", "k": "bigint", "prev": "text", "hash": "text",
-    "kid": "text", "sig": "text", "owner": "text", "said": "text",
-}  # fmt: skip
+    "n": "bigint",
+    "was": "bigint",
+    "id": "text",
+    "kind": "text",
+    "program": "text",
+    "session": "text",
+    "labels": "text",
+    "title": "text",
+    "words": "text",
+    "input_digest": "text",
+    "seq": "bigint",
+    "head": "text",
+    "status": "text",
+    "epoch": "bigint",
+    "worker": "text",
+    "wake_at": "float8",
+    "blocked": "text[]",
+    "opens": "int",
+    "errors": "int",
+    "stopped": "boolean",
+    "created_at": "float8",
+    "updated_at": "float8",
+    "requesters": "text[]",
+    "salt": "text",
+    "erased": "float8",
+    "chapter": "bigint",
+    "queued": "boolean",
+    "after": "text",
+    "after_seq": "bigint",
+    "run": "bigint",
+    "i": "text",
+    "state": "text",
+    "digest": "text",
+    "event": "text",
+    "expires": "float8",
+    "undoing": "boolean",
+    "approvers": "int",
+    "by": "text",
+    "votes": "text",
+    "lives": "text",
+    "disowned": "text[]",
+    "rank": "int",
+    "opened_at": "float8",
+    "type": "text",
+    "tool": "text",
+    "groups": "text[]",
+    "body": "text",
+    "scope": "text",
+    "at": "float8",
+    "key": "text",
+    "value": "text",
+    "endpoint": "text",
+    "topic": "text",
+    "tries": "int",
+    "due_at": "float8",
+    "error": "text",
+    "name": "text",
+    "url": "text",
+    "secret": "text",
+    "topics": "text[]",
+    "until": "float8",
+    "reason": "text",
+    "not_before": "float8",
+    "k": "bigint",
+    "prev": "text",
+    "hash": "text",
+    "kid": "text",
+    "sig": "text",
+    "owner": "text",
+    "said": "text",
+}
 _BYTES = frozenset({"head", "salt", "prev", "hash", "sig"})
 _CHANGING = (
-    "seq", "head", "status", "epoch", "worker", "wake_at", "blocked", "opens", "errors", "stopped",
-    "requesters", "updated_at", "chapter",
-)  # fmt: skip
+    "seq",
+    "head",
+    "status",
+    "epoch",
+    "worker",
+    "wake_at",
+    "blocked",
+    "opens",
+    "errors",
+    "stopped",
+    "requesters",
+    "updated_at",
+    "chapter",
+)
 _NEW = (
-    "id", "kind", "program", "session", "labels", "title", "words", "input_digest", *_CHANGING, "created_at", "salt",
-    "erased", "queued", "after", "after_seq",
-)  # fmt: skip
+    "id",
+    "kind",
+    "program",
+    "session",
+    "labels",
+    "title",
+    "words",
+    "input_digest",
+    *_CHANGING,
+    "created_at",
+    "salt",
+    "erased",
+    "queued",
+    "after",
+    "after_seq",
+)
 _INTERRUPT = (*INTERRUPT, "said")
 _RECORD = ("run", "seq", "epoch", "body", "head")
 BESIDE = ("interrupt", "request", "misfit", "snapshot", "segment", "wake", "label")
 """The tables that have rows of a run beside its journal, by the run's number."""
 
 
-def _rows(part: str, names: Iterable[str], table: str = "x", types: Mapping[str, str] = _TYPES) -> str:
+def _rows(
+    part: str, names: Iterable[str], table: str = "x", types: Mapping[str, str] = _TYPES
+) -> str:
     """Rows of the argument, as a table."""
     given = ", ".join(f"{name} {types[name]}" for name in names)
     return f"json_to_recordset(p.d->'{part}') as {table}({given})"
 
 
 def _values(names: Iterable[str], table: str = "x") -> str:
-    given = (f"decode({table}.{name}, 'hex')" if name in _BYTES else f"{table}.{name}" for name in names)
+    given = (
+        f"decode({table}.{name}, 'hex')" if name in _BYTES else f"{table}.{name}" for name in names
+    )
     return ", ".join(given)
 
 
-def _put(table: str, part: str, names: Sequence[str], then: str = "", types: Mapping[str, str] = _TYPES) -> str:
+def _put(
+    table: str, part: str, names: Sequence[str], then: str = "", types: Mapping[str, str] = _TYPES
+) -> str:
     columns = ", ".join(names)
     source = f"(select %({part})s::json as d) p, {_rows('rows', names, types=types)}"
     return f"insert into adjourn.{table} ({columns}) select {_values(names)} from {source} {then}"
@@ -83,9 +180,13 @@ select n from done
 """
 LOCKED_STEP = _STEP.format(guard="")
 COMPARED_STEP = _STEP.format(
-    guard="and r.epoch = w.epoch and r.seq = w.was and (select generation from adjourn.config) = (select (d->>'generation')::uuid from p)"
+    guard=(
+        "and r.epoch = w.epoch and r.seq = w.was and (select generation from "
+        "adjourn.config) = (select (d->>'generation')::uuid from p)"
+    )
 )
-"""Of the runs that are as they are remembered, while what all rules go by is what was remembered; the others are left."""
+"""Of the runs that are as they are remembered, while what all rules go by is what was remembered;
+the others are left."""
 BEGIN_RUN = f"""
 with p as materialized (select %(begin)s::json as d),
 made as (insert into adjourn.run ({", ".join(_NEW)}) select {_values(_NEW)} from p, {_rows("runs", _NEW)}
@@ -120,10 +221,16 @@ _TOUCHED = _put(
     ("scope", "at"),
     "order by x.scope on conflict (scope) do update set at = excluded.at where false",
 )
-"""Whoever touches a scope has its row locked: a sealer that reads where its chains stand waits for them."""
+"""Whoever touches a scope has its row locked: a sealer that reads where its chains stand waits for
+them."""
 _REQUEST = _put("request", "request", ("run", "id", "seq", "body"))
 _LETTERS = _put("letter", "letters", LETTER[1:], types={**_TYPES, "run": "text"})
-_BEATS = _put("worker", "beats", ("id", "until"), "order by x.id on conflict (id) do update set until = excluded.until")
+_BEATS = _put(
+    "worker",
+    "beats",
+    ("id", "until"),
+    "order by x.id on conflict (id) do update set until = excluded.until",
+)
 FORGET = """
 delete from adjourn.worker w
 where w.id = any(%(gone)s::text[]) and not exists (select 1 from adjourn.run r where r.worker = w.id)
@@ -136,10 +243,12 @@ on conflict (run) do update set n = default, not_before = excluded.not_before
 _HALTS = _put("halt", "halts", ("scope", "by", "reason", "at"))
 _HOLDS = _put("hold", "holds", ("scope", "by", "reason", "at"))
 _ENDPOINTS = _put(
-    "endpoint", "endpoints", ("name", "kind", "url", "secret", "topics", "at"),
+    "endpoint",
+    "endpoints",
+    ("name", "kind", "url", "secret", "topics", "at"),
     "on conflict (name) do update set kind = excluded.kind, url = excluded.url, secret = excluded.secret, "
     "topics = excluded.topics, at = excluded.at",
-)  # fmt: skip
+)
 _LETTER_STATES = f"""
 update adjourn.letter l set state = x.state, tries = x.tries, due_at = x.due_at, error = x.error
 from (select %(letter_states)s::json as d) p, {_rows("rows", ("n", "state", "tries", "due_at", "error"))} where l.n = x.n
@@ -153,7 +262,10 @@ _WAKE_TIMES = f"""
 update adjourn.wake w set not_before = x.not_before
 from (select %(wake_times)s::json as d) p, {_rows("rows", ("n", "not_before"))} where w.n = x.n
 """
-_SCRUB = "insert into adjourn.meta values ('scrub', 'yes') on conflict (key) do update set value = excluded.value"
+_SCRUB = (
+    "insert into adjourn.meta values ('scrub', 'yes') on conflict (key) do update set "
+    "value = excluded.value"
+)
 _SCRUB_PRUNED = "insert into adjourn.meta values ('scrub', 'pruned') on conflict (key) do nothing"
 _ERASURES = """
 insert into adjourn.meta values ('erasures', '1')
@@ -189,8 +301,8 @@ class Script:
 
 
 def step_argument(items: Sequence[tuple[int, Writes]], generation: str = "") -> str:
-    """What `LOCKED_STEP` and `COMPARED_STEP` are given: what is to be written of runs, each with the number of its last record
-    as it was before."""
+    """What `LOCKED_STEP` and `COMPARED_STEP` are given: what is to be written of runs, each with
+    the number of its last record as it was before."""
     runs: list[Any] = []
     journal: list[Any] = []
     interrupts: list[Any] = []
@@ -204,14 +316,22 @@ def step_argument(items: Sequence[tuple[int, Writes]], generation: str = "") -> 
             interrupts.append(interrupt_values(row.n, interrupt))
         for scope, at in writes.touched.items():
             touched.append({"run": row.n, "scope": scope, "at": at})
-    parts = {"generation": generation, "runs": runs, "journal": journal, "interrupts": interrupts, "touched": touched}
+    parts = {
+        "generation": generation,
+        "runs": runs,
+        "journal": journal,
+        "interrupts": interrupts,
+        "touched": touched,
+    }
     return encode(parts).decode()
 
 
 def _records(writes: Writes, **of: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for line in writes.journal:
-        found.append({**of, "seq": line.seq, "epoch": line.epoch, "body": line.body, "head": line.head.hex()})
+        found.append(
+            {**of, "seq": line.seq, "epoch": line.epoch, "body": line.body, "head": line.head.hex()}
+        )
     return found
 
 
@@ -292,13 +412,19 @@ def _write_beside(script: Script, all: Sequence[Writes]) -> None:
         script.add(FORGET, gone=gone)
 
 
-def _audit_values(line: AuditRow) -> dict[str, Any]:
-    return {"scope": line.scope, "n": line.n, "at": line.entry["at"], "body": line.body, "head": line.head.hex()}
+def _audit_values(line: AuditLine) -> dict[str, Any]:
+    return {
+        "scope": line.scope,
+        "n": line.n,
+        "at": line.entry["at"],
+        "body": line.body,
+        "head": line.head.hex(),
+    }
 
 
 def _write_outbox(script: Script, all: Sequence[Writes]) -> None:
     posted: list[dict[str, Any]] = []
-    changed: list[Letter] = []
+    changed: list[Notification] = []
     dropped: list[int] = []
     for writes in all:
         for letter in writes.post:
@@ -310,7 +436,10 @@ def _write_outbox(script: Script, all: Sequence[Writes]) -> None:
     if changed:
         script.add(_LETTER_STATES, letter_states=_structs(changed))
     if dropped:
-        script.add("delete from adjourn.letter where n = any(%(drop_letters)s::bigint[])", drop_letters=dropped)
+        script.add(
+            "delete from adjourn.letter where n = any(%(drop_letters)s::bigint[])",
+            drop_letters=dropped,
+        )
     _write_wakes(script, all)
 
 
@@ -333,7 +462,9 @@ def _write_wakes(script: Script, all: Sequence[Writes]) -> None:
     if taken:
         script.add(_WAKE_TIMES, wake_times=_structs(taken))
     if done:
-        script.add("delete from adjourn.wake where n = any(%(drop_wakes)s::bigint[])", drop_wakes=done)
+        script.add(
+            "delete from adjourn.wake where n = any(%(drop_wakes)s::bigint[])", drop_wakes=done
+        )
 
 
 def _write_rare(script: Script, writes: Writes) -> None:
@@ -351,9 +482,15 @@ def _write_rare(script: Script, writes: Writes) -> None:
         ("drop_endpoints", "endpoint", "name", writes.drop_endpoints),
     ):
         if names:
-            script.add(f"delete from adjourn.{table} where {column} = any(%({part})s::text[])", **{part: names})
+            script.add(
+                f"delete from adjourn.{table} where {column} = any(%({part})s::text[])",
+                **{part: names},
+            )
     if writes.drop_endpoints:
-        script.add("delete from adjourn.letter where endpoint = any(%(unsent)s::text[])", unsent=writes.drop_endpoints)
+        script.add(
+            "delete from adjourn.letter where endpoint = any(%(unsent)s::text[])",
+            unsent=writes.drop_endpoints,
+        )
     if writes.signed is not None:
         script.add("delete from adjourn.meta where key = 'signed'")
         if writes.signed:
@@ -366,7 +503,9 @@ def _write_rare(script: Script, writes: Writes) -> None:
         values |= {"prev": seal.prev.hex(), "hash": seal.hash.hex(), "sig": seal.sig.hex()}
         script.add(_SEAL, seal=_json([values]))
         covered = [place.scope for place in seal.covered]
-        script.add("delete from adjourn.touched where scope = any(%(sealed)s::text[])", sealed=covered)
+        script.add(
+            "delete from adjourn.touched where scope = any(%(sealed)s::text[])", sealed=covered
+        )
     if is_config(writes):
         script.add(config.RENEW)
 
@@ -374,9 +513,13 @@ def _write_rare(script: Script, writes: Writes) -> None:
 def is_config(writes: Writes) -> bool:
     """Whether something changes that every rule may go by."""
     return bool(
-        writes.put_halts or writes.drop_halts or writes.put_endpoints or writes.drop_endpoints
-        or writes.signed is not None or writes.waking is not None
-    )  # fmt: skip
+        writes.put_halts
+        or writes.drop_halts
+        or writes.put_endpoints
+        or writes.drop_endpoints
+        or writes.signed is not None
+        or writes.waking is not None
+    )
 
 
 def _take_out(script: Script, writes: Writes) -> None:
@@ -392,7 +535,10 @@ def _take_out(script: Script, writes: Writes) -> None:
         kept = f"case when seq = {row.seq - len(writes.journal)} then head else ''::bytea end"
         script.add(f"update adjourn.journal set body = null, head = {kept} where run = {row.n}")
         values = picked(row, ("title", "input_digest", "salt", "erased"))
-        values |= {"labels": encode(row.labels).decode(), "words": words(row.title, row.id, row.program)}
+        values |= {
+            "labels": encode(row.labels).decode(),
+            "words": words(row.title, row.id, row.program),
+        }
         sets: list[str] = []
         named: dict[str, Any] = {}
         for name, value in values.items():

@@ -17,7 +17,7 @@ from adjourn.stores.address import without_password
 from adjourn.stores.channel import Ears
 from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.notification import Endpoint, Letter
+from adjourn.stores.notification import Endpoint, Notification
 from adjourn.stores.polled_channel import PolledChannel
 from adjourn.stores.postgres import audit, due, inbox, lists, turns
 from adjourn.stores.postgres.audit import PostgresAudit
@@ -46,19 +46,22 @@ from adjourn.stores.protocol import Bell, Filter, RunRow, Turn
 from adjourn.stores.rows import first_column, parsed
 from adjourn.stores.rules import transaction as sheet
 from adjourn.stores.rules.lease import misfitting
-from adjourn.stores.rules.transaction import Each, Failed, Rule, Whole
+from adjourn.stores.rules.transaction import Each, RecordedRefusal, StoreRule, Whole
 from adjourn.stores.rules.turns import turns_of
-from adjourn.stores.rules.values import Ask, Writes
-from adjourn.stores.work_request import Request
+from adjourn.stores.rules.values import ReadRequest, Writes
+from adjourn.stores.work_request import WorkRequest
 
 SIZE, LANES, LISTING = 8, 2, 2
-"""How many connections a process has at most, over how many of them commits go that are compared, and how many lists have
-beside them: nobody who wants to know one thing waits for a long list."""
+"""How many connections a process has at most, over how many of them commits go that are compared,
+and how many lists have beside them: nobody who wants to know one thing waits for a long list."""
 PATIENCE = 15.0
 """Seconds for which a database may be away before a caller is told."""
 OVERTAKEN = 10
 """So often a rule looks again because somebody else was faster."""
-_LOAD = "select seq, body from adjourn.journal where run = {} and seq > %(after)s and body is not null order by seq"
+_LOAD = (
+    "select seq, body from adjourn.journal where run = {} and seq > %(after)s and body "
+    "is not null order by seq"
+)
 _RUN_NUMBER = "(select n from adjourn.run where id = %(run)s)"
 _MISFITS = """
 select m.body from adjourn.misfit m join adjourn.run r on r.n = m.run and r.seq = m.seq
@@ -75,24 +78,33 @@ where r.id = any(%(runs)s::text[])
 
 
 class PostgresStore(PostgresAudit):
-    """A `Store` in PostgreSQL. All that waits is done by threads, over a pool of connections that keep nothing."""
+    """A `Store` in PostgreSQL. All that waits is done by threads, over a pool of connections that
+    keep nothing."""
 
     def __init__(
-        self, address: str, now: Callable[[], float] | None = None, *, size: int = SIZE, compares: bool = True
+        self,
+        address: str,
+        now: Callable[[], float] | None = None,
+        *,
+        size: int = SIZE,
+        compares: bool = True,
     ) -> None:
         """Open a database, and bring its schema up to date.
 
         Args:
-            address: `postgresql://user:password@host:port/database`. `?listen=` may name a way around a pooler.
+            address: `postgresql://user:password@host:port/database`. `?listen=` may name a way
+                around a pooler.
             now: the clock; without one, the database's.
             size: how many connections this process has at most.
-            compares: whether commits are compared with what is remembered; if not, all of them lock.
+            compares: whether commits are compared with what is remembered; if not, all of them
+                lock.
         """
         self._address, self.where = address, without_password(address)
         self._info, self._direct = taken_apart(address)
         self._given, self._compares = now, compares
         self.locked = self.compared = self.messages = 0
-        """Rules that were done under locks, those that were compared, and how many messages that took."""
+        """Rules that were done under locks, those that were compared, and how many messages that
+        took."""
         self._remembered = Remembered(now)
         self.now = self._remembered.now
         self._begin()
@@ -106,7 +118,7 @@ class PostgresStore(PostgresAudit):
             with connect(self._info) as db:
                 bring_up_to_date(db, self.where)
                 book = LockedBook(db, self._remembered)
-                book.read(Ask())
+                book.read(ReadRequest())
                 book.ending = True
                 book.flush()
         except psycopg.Error as e:
@@ -119,26 +131,31 @@ class PostgresStore(PostgresAudit):
 
     # Writing
 
-    async def _write(self, rule: Rule | Each | Whole, *, ring: str | None = None, own: bool = False) -> Any:
-        if isinstance(rule, Rule) and self._compares and self._remembered.answers(rule.ask):
+    async def _write(
+        self, rule: StoreRule | Each | Whole, *, ring: str | None = None, own: bool = False
+    ) -> Any:
+        if isinstance(rule, StoreRule) and self._compares and self._remembered.answers(rule.ask):
             result = await self._crew.ask_together(rule)
         else:
-            notify = self._watch.word(ring) if ring is not None and not own else ""
+            if ring is not None and not own:
+                notify = self._watch.word(ring)
+            else:
+                notify = ""
             result = await self._crew.ask(lambda: self._lock(rule, notify))
         if ring is not None:
             self._ring(ring, own=own)
-        if isinstance(result, Failed):
+        if isinstance(result, RecordedRefusal):
             raise result.error
         return result
 
-    async def carry_out(self, rule: Rule) -> Any:
+    async def carry_out(self, rule: StoreRule) -> Any:
         """Do what a rule says that is no verb of a store."""
         return await self._write(rule)
 
     def _ring(self, run: str, *, own: bool) -> None:
         self._watch.bells.ring(run, own=own)
 
-    def _lock(self, rule: Rule | Each | Whole, notify: str = "") -> Any:
+    def _lock(self, rule: StoreRule | Each | Whole, notify: str = "") -> Any:
         """Do one rule under locks, until its outcome is known."""
         tried: list[tuple[Any, list[Writes]]] = []
         until, overtaken, pause = time.monotonic() + PATIENCE, 0, 0.02
@@ -148,7 +165,10 @@ class PostgresStore(PostgresAudit):
                     return self._attempt(db, rule, notify, tried)
             except psycopg.Error as e:
                 overtaken += is_overtaken(e)
-                again = overtaken <= OVERTAKEN if is_overtaken(e) else is_passing(e)
+                if is_overtaken(e):
+                    again = overtaken <= OVERTAKEN
+                else:
+                    again = is_passing(e)
                 if not again or time.monotonic() > until:
                     raise store_error(self.where, e) from e
                 if not is_overtaken(e):
@@ -156,7 +176,11 @@ class PostgresStore(PostgresAudit):
                     pause = min(2 * pause, 1.0)
 
     def _attempt(
-        self, db: Connection, rule: Rule | Each | Whole, notify: str, tried: list[tuple[Any, list[Writes]]]
+        self,
+        db: Connection,
+        rule: StoreRule | Each | Whole,
+        notify: str,
+        tried: list[tuple[Any, list[Writes]]],
     ) -> Any:
         book = LockedBook(db, self._remembered, light=rule.light)
         book.notify = notify
@@ -184,15 +208,18 @@ class PostgresStore(PostgresAudit):
         for writes in all:
             self._remembered.keep(writes)
 
-    def _together(self, batch: list[Request]) -> list[tuple[Request, Work]]:
-        """Do several commits in one message. Those that are not as remembered, and those that a rule refuses because of what
-        is remembered, are done alone, under locks: only those refuse."""
-        alone: list[Request] = []
+    def _together(self, batch: list[WorkRequest]) -> list[tuple[WorkRequest, Work]]:
+        """Do several commits in one message. Those that are not as remembered, and those that a
+        rule refuses because of what is remembered, are done alone, under locks: only those
+        refuse."""
+        alone: list[WorkRequest] = []
         try:
             with self._pool.connection() as db:
                 alone = self._compare(db, batch)
         except (psycopg.Error, PoolTimeout, PoolClosed):
-            alone = [request for request in batch if request.error is None]  # nobody knows: their own records say
+            alone = [
+                request for request in batch if request.error is None
+            ]  # nobody knows: their own records say
             for request in alone:
                 self._remembered.forget(request.work.ask.run)
         except BaseException as e:
@@ -201,11 +228,11 @@ class PostgresStore(PostgresAudit):
             alone = []
         return [(request, lambda request=request: self._lock(request.work)) for request in alone]
 
-    def _compare(self, db: Connection, batch: list[Request]) -> list[Request]:
-        book, alone = ComparedBook(db, self._remembered), list[Request]()
-        done: dict[str, tuple[Request, Writes]] = {}
+    def _compare(self, db: Connection, batch: list[WorkRequest]) -> list[WorkRequest]:
+        book, alone = ComparedBook(db, self._remembered), list[WorkRequest]()
+        done: dict[str, tuple[WorkRequest, Writes]] = {}
         for request in batch:
-            rule: Rule = request.work
+            rule: StoreRule = request.work
             if rule.ask.run in done or self._remembered.answers(rule.ask) is None:
                 alone.append(request)
                 continue
@@ -234,7 +261,8 @@ class PostgresStore(PostgresAudit):
     # Reading
 
     async def ask(self, work: Callable[[Connection], Any]) -> Any:
-        """Let a thread do something with a connection that changes nothing; once more, if the connection was gone."""
+        """Let a thread do something with a connection that changes nothing; once more, if the
+        connection was gone."""
         return await self._crew.ask(lambda: self._read(work))
 
     def _read(self, work: Callable[[Connection], Any]) -> Any:
@@ -258,7 +286,9 @@ class PostgresStore(PostgresAudit):
 
     async def get(self, run: str) -> RunRow:
         """See `Store.get`."""
-        found = await self.rows(f"select {COLUMNS} from adjourn.run r where r.id = %(run)s", run=name(run))
+        found = await self.rows(
+            f"select {COLUMNS} from adjourn.run r where r.id = %(run)s", run=name(run)
+        )
         if not found:
             raise UnknownRun(run)
         return run_row(found[0])
@@ -298,16 +328,27 @@ class PostgresStore(PostgresAudit):
     ) -> list[Hold]:
         """See `Store.hold`."""
         if not scope:
-            return list(starmap(Hold, await self.rows("select scope, by, reason, at from adjourn.hold order by at")))
+            return list(
+                starmap(
+                    Hold,
+                    await self.rows("select scope, by, reason, at from adjourn.hold order by at"),
+                )
+            )
         return await super().hold(scope, by=by, reason=reason, lift=lift, origin=origin)
 
     async def ended(
-        self, status: Status, before: float, *, after: tuple[float, str] | None = None, limit: int = 100
+        self,
+        status: Status,
+        before: float,
+        *,
+        after: tuple[float, str] | None = None,
+        limit: int = 100,
     ) -> list[RunRow]:
         """See `Store.ended`."""
         at, id = after or (before + 1, "")
         sql = (
-            f"select {COLUMNS} from adjourn.run r where r.status = '{Status(status).value}' and r.rested_at <= %(before)s "
+            f"select {COLUMNS} from adjourn.run r where r.status = '{Status(status).value}' "
+            f"and r.rested_at <= %(before)s "
             "and (r.rested_at, r.id) < (%(at)s, %(id)s) order by r.rested_at desc, r.id desc limit %(limit)s"
         )
         values = {"before": before, "at": at, "id": id, "limit": limit}
@@ -325,7 +366,8 @@ class PostgresStore(PostgresAudit):
         return (await self.rows(_WEIGH, runs=list(runs)))[0][0]
 
     async def scrub(self, *, pruned: bool = False) -> bool:
-        """See `Store.scrub`. It takes as long as writing the tables anew, and nobody else has them meanwhile."""
+        """See `Store.scrub`. It takes as long as writing the tables anew, and nobody else has them
+        meanwhile."""
         if not await self.ask(lambda db: is_unscrubbed(db, pruned)):
             return True
         return await self._crew.ask(lambda: scrub(self._direct, self.where, pruned))
@@ -380,14 +422,28 @@ class PostgresStore(PostgresAudit):
     ) -> list[Endpoint]:
         """See `Store.endpoints`."""
         if put is None and not drop:
-            found = await self.rows("select name, kind, url, secret, topics, at from adjourn.endpoint order by name")
-            return [Endpoint(name, kind, url, key, tuple(topics), at) for name, kind, url, key, topics, at in found]
+            found = await self.rows(
+                "select name, kind, url, secret, topics, at from adjourn.endpoint order by name"
+            )
+            return [
+                Endpoint(name, kind, url, key, tuple(topics), at)
+                for name, kind, url, key, topics, at in found
+            ]
         return await super().endpoints(put, drop=drop, by=by, origin=origin)
 
-    async def letters(self, state: str = "", *, after: int = 0, limit: int = 100) -> list[Letter]:
+    async def letters(
+        self, state: str = "", *, after: int = 0, limit: int = 100
+    ) -> list[Notification]:
         """See `Store.letters`."""
-        states = [state] if state else ["due", "dead"]
-        return list(starmap(Letter, await self.rows(_LETTERS, after=after, states=states, limit=limit)))
+        if state:
+            states = [state]
+        else:
+            states = ["due", "dead"]
+        return list(
+            starmap(
+                Notification, await self.rows(_LETTERS, after=after, states=states, limit=limit)
+            )
+        )
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """See `Store.subscribe`."""

@@ -1,4 +1,5 @@
-"""What rules read and write, in PostgreSQL: under locks, or on what is remembered and compared when it is written."""
+"""What rules read and write, in PostgreSQL: under locks, or on what is remembered and compared when
+it is written."""
 
 from itertools import chain
 from typing import Any, NamedTuple
@@ -17,10 +18,11 @@ from adjourn.stores.postgres.statements import COMPARED_STEP, is_config, step_ar
 from adjourn.stores.protocol import RunRow
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules.transaction import Find
-from adjourn.stores.rules.values import Ask, Seen, Writes
+from adjourn.stores.rules.values import ReadRequest, ReadResult, Writes
 
 STALLED = 10_000
-"""Milliseconds after which the database ends a transaction whose process does not go on, and lets others have its locks."""
+"""Milliseconds after which the database ends a transaction whose process does not go on, and lets
+others have its locks."""
 BEGIN = ("begin", f"set local idle_in_transaction_session_timeout = {STALLED}")
 LIGHTLY = "set local synchronous_commit = off"
 NOTIFY = "select pg_notify('adjourn', %(notify)s)"
@@ -34,19 +36,21 @@ class Moved(Exception):
     """The run is not any more as it was remembered."""
 
 
-def looked(db: Connection, remembered: Remembered, ask: Ask) -> Seen:
-    """What an `Ask` names, as of one moment, without a lock."""
+def looked(db: Connection, remembered: Remembered, ask: ReadRequest) -> ReadResult:
+    """What an `ReadRequest` names, as of one moment, without a lock."""
     return _asked(db, remembered, ask, [SNAPSHOT], ["commit"])
 
 
-def _asked(db: Connection, remembered: Remembered, ask: Ask, before: list[str], after: list[str]) -> Seen:
+def _asked(
+    db: Connection, remembered: Remembered, ask: ReadRequest, before: list[str], after: list[str]
+) -> ReadResult:
     known = remembered.config
     asked = questions(ask, waking=known.waking or not known.generation)
     values = {**values_of(ask, remembered.now()), "generation": known.generation}
     script = [*before, *(question.sql for question in asked), config.READ, *after]
     sets = messages(db, script, values)[len(before) : len(script) - len(after)]
     now, current, erasures = config.taken(sets[-1][0], known)
-    seen = Seen(remembered.heard(now, current))
+    seen = ReadResult(remembered.heard(now, current))
     for question, rows in zip(asked, sets, strict=False):
         question.take(seen, rows)
     if seen.row is not None:
@@ -55,15 +59,17 @@ def _asked(db: Connection, remembered: Remembered, ask: Ask, before: list[str], 
     return seen
 
 
-def _configured(seen: Seen, current: Config, erasures: int) -> None:
+def _configured(seen: ReadResult, current: Config, erasures: int) -> None:
     seen.halts, seen.endpoints = current.halts, current.endpoints
     seen.signed, seen.waking, seen.erasures = current.signed, current.waking, erasures
 
 
 class LockedBook:
-    """See `Book`: one transaction, from the first look to `flush` with `ending` set. Two messages: locks and reading, writing and commit.
+    """See `Book`: one transaction, from the first look to `flush` with `ending` set. Two messages:
+    locks and reading, writing and commit.
 
-    `light`: nobody waits for the disk, unless a record is written. What workers go by must outlive a crash of the
+    `light`: nobody waits for the disk, unless a record is written. What workers go by must outlive
+        a crash of the
     server, because they outlive it themselves.
     """
 
@@ -72,7 +78,7 @@ class LockedBook:
         self._begun = False
         self._over = False
         self._found: dict[str, RunRow] = {}
-        self._given: Seen | None = None
+        self._given: ReadResult | None = None
         self._held: set[tuple[Any, ...]] = set()
         self._gathered: list[tuple[int, Writes]] = []
         self.writes: list[Writes] = []
@@ -81,7 +87,7 @@ class LockedBook:
 
     # Reading
 
-    def read(self, ask: Ask) -> Seen:
+    def read(self, ask: ReadRequest) -> ReadResult:
         """See `Book.read`."""
         if self._over:
             return self._read_after(ask)
@@ -97,7 +103,7 @@ class LockedBook:
         """Whether something of this run is to be written that was not sent yet."""
         return any(writes.row and writes.row.id == run for _, writes in self._gathered)
 
-    def _locking(self, ask: Ask) -> list[str]:
+    def _locking(self, ask: ReadRequest) -> list[str]:
         """The locks of a rule that this transaction does not have yet."""
         fresh: list[str] = []
         for sql in locks.of(ask):
@@ -107,26 +113,33 @@ class LockedBook:
                 fresh.append(sql)
         return fresh
 
-    def _ask(self, ask: Ask, script: list[str]) -> Seen:
+    def _ask(self, ask: ReadRequest, script: list[str]) -> ReadResult:
         seen = _asked(self._db, self._remembered, ask, script, [])
         if ask.audit and ask.run and seen.row is None and "" not in ask.audit:
             self._read_global(seen)
         self._compare(ask, seen)
         return seen
 
-    def _compare(self, ask: Ask, seen: Seen) -> None:
-        """A worker that has seen everything knows the hash of it: if there is another, somebody has put another past in its place."""
+    def _compare(self, ask: ReadRequest, seen: ReadResult) -> None:
+        """A worker that has seen everything knows the hash of it: if there is another, somebody has
+        put another past in its place."""
         known, row = self._remembered.run(ask.run), seen.row
-        if known is None or row is None or known.epoch != row.epoch or not ask.tail == ask.head_at == known.seq:
+        if (
+            known is None
+            or row is None
+            or known.epoch != row.epoch
+            or not ask.tail == ask.head_at == known.seq
+        ):
             return
         if seen.head != known.head:
             self._remembered.forget(ask.run)
             text = (
-                f"record {known.seq} is not the one that its worker wrote: the database was restored, or lost its end"
+                f"record {known.seq} is not the one that its worker wrote: the database "
+                f"was restored, or lost its end"
             )
             raise LeaseLost(f"run {ask.run!r}: {text}")
 
-    def _read_global(self, seen: Seen) -> None:
+    def _read_global(self, seen: ReadResult) -> None:
         """There is no such run: what is said of it stands in the global audit."""
         script = [locks.alone(locks.GLOBAL), AUDIT]
         for scope, number, head in messages(self._db, script, {"scopes": [""]})[-1]:
@@ -144,7 +157,7 @@ class LockedBook:
         values = {**due.values_of(find, given), "generation": known.generation}
         sets = messages(self._db, [*self._beginning(False), *due.FIND, config.READ], values)
         now, current, erasures = config.taken(sets[-1][0], known)
-        self._given = Seen(self._remembered.heard(now, current))
+        self._given = ReadResult(self._remembered.heard(now, current))
         _configured(self._given, current, erasures)
         found: dict[str, RunRow] = {}
         for row in map(run_row, chain.from_iterable(sets[-1 - len(due.FIND) : -1])):
@@ -153,7 +166,7 @@ class LockedBook:
         self._found = {row.id: row for row in chosen}
         return list(self._found)
 
-    def _claimed(self, row: RunRow) -> Seen:
+    def _claimed(self, row: RunRow) -> ReadResult:
         """What is known of a run that `find` has locked."""
         assert self._given is not None
         return replace(self._given, row=replace(row), head=row.head, until=row.lease_until)
@@ -168,7 +181,10 @@ class LockedBook:
 
     def write(self, writes: Writes) -> None:
         """See `Book.write`."""
-        was = writes.row.seq - len(writes.journal) if writes.row else 0
+        if writes.row:
+            was = writes.row.seq - len(writes.journal)
+        else:
+            was = 0
         self._gathered.append((was, writes))
         self.writes.append(writes)
 
@@ -191,8 +207,9 @@ class LockedBook:
         if script.statements:
             messages(self._db, script.statements, script.values)
 
-    def _read_after(self, ask: Ask) -> Seen:
-        """What was committed, for who compares it; nothing of a run that others have gone on with."""
+    def _read_after(self, ask: ReadRequest) -> ReadResult:
+        """What was committed, for who compares it; nothing of a run that others have gone on
+        with."""
         seen = looked(self._db, self._remembered, ask)
         mine: RunRow | None = None
         for writes in self.writes:
@@ -204,7 +221,8 @@ class LockedBook:
         return seen
 
     def is_landed(self, earlier: list[Writes]) -> bool:
-        """Whether a transaction of which nobody knows has been committed; asked under the locks that it needed itself.
+        """Whether a transaction of which nobody knows has been committed; asked under the locks
+        that it needed itself.
 
         So whoever was about to commit it has done so, or never will: it would find other rows.
         """
@@ -216,8 +234,8 @@ class LockedBook:
 
 
 class ComparedBook:
-    """See `Book`: rules work on remembered rows. All that they say goes in one message, which is a transaction of its own;
-    `landed` are those runs that were still as remembered."""
+    """See `Book`: rules work on remembered rows. All that they say goes in one message, which is a
+    transaction of its own; `landed` are those runs that were still as remembered."""
 
     def __init__(self, db: Connection, remembered: Remembered) -> None:
         self._db, self._remembered = db, remembered
@@ -227,14 +245,18 @@ class ComparedBook:
         self._sent = False
         self.landed: set[int] = set()
 
-    def read(self, ask: Ask) -> Seen:
-        """See `Book.read`. What is not remembered is read without a lock; if the run has moved by then, `Moved` is raised."""
-        row = None if self._sent else self._remembered.answers(ask)
+    def read(self, ask: ReadRequest) -> ReadResult:
+        """See `Book.read`. What is not remembered is read without a lock; if the run has moved by
+        then, `Moved` is raised."""
+        if self._sent:
+            row = None
+        else:
+            row = self._remembered.answers(ask)
         if row is None:
             return self._look(ask)
         self._used[ask.run] = row
         current = self._config
-        return Seen(
+        return ReadResult(
             self._now,
             row=replace(row),
             head=row.head,
@@ -243,7 +265,7 @@ class ComparedBook:
             signed=current.signed,
         )
 
-    def _look(self, ask: Ask) -> Seen:
+    def _look(self, ask: ReadRequest) -> ReadResult:
         seen = looked(self._db, self._remembered, ask)
         if self._sent:
             mine: RunRow | None = None
@@ -284,12 +306,19 @@ class ComparedBook:
 
 
 def is_plain(writes: Writes) -> bool:
-    """Whether this is records of one run, and what follows from them alone: what a compared message can carry."""
+    """Whether this is records of one run, and what follows from them alone: what a compared message
+    can carry."""
     row, journal = writes.row, writes.journal
     if row is None or not journal or writes.new or writes.wiped or writes.removed is not None:
         return False
     return not (
-        writes.request or writes.beats or writes.gone or writes.audit or writes.post or writes.wakes or writes.misfit
+        writes.request
+        or writes.beats
+        or writes.gone
+        or writes.audit
+        or writes.post
+        or writes.wakes
+        or writes.misfit
     )
 
 
@@ -299,7 +328,8 @@ def _is_nothing(writes: Writes) -> bool:
 
 
 class Proof(NamedTuple):
-    """A statement that finds a row if a transaction was committed, what it is given, and the locks to ask under."""
+    """A statement that finds a row if a transaction was committed, what it is given, and the locks
+    to ask under."""
 
     sql: str
     values: dict[str, Any]
@@ -315,12 +345,17 @@ def proof_of(writes: list[Writes]) -> Proof | None:
     for one in writes:
         if one.audit:
             line = one.audit[0]
-            guards: dict[str, list[str]] = {"": [locks.alone(locks.GLOBAL)], SECURITY: [locks.alone(locks.SECURE)]}
+            guards: dict[str, list[str]] = {
+                "": [locks.alone(locks.GLOBAL)],
+                SECURITY: [locks.alone(locks.SECURE)],
+            }
             values = {"run": line.scope, "n": line.n, "head": line.head}
             return Proof(_AUDITED, values, guards.get(line.scope, [locks.ROW]))
     for one in writes:
         if one.seal is not None:
-            return Proof(_SEALED, {"k": one.seal.k, "hash": one.seal.hash}, [locks.alone(locks.SEALS)])
+            return Proof(
+                _SEALED, {"k": one.seal.k, "hash": one.seal.hash}, [locks.alone(locks.SEALS)]
+            )
     return None
 
 

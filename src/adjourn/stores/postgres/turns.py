@@ -41,4 +41,5 @@ join adjourn.run r on r.n = t.n
 join adjourn.journal j on j.run = t.n and j.seq <= t.upto
 order by t.depth, j.seq
 """
-"""One statement for all of them. A run is younger than the one that it goes on with: so this ends, whatever a table says."""
+"""One statement for all of them. A run is younger than the one that it goes on with: so this ends,
+whatever a table says."""

@@ -1,7 +1,9 @@
-"""Who is told in this process that another has changed something: by NOTIFY where that arrives, and by looking in any case.
+"""Who is told in this process that another has changed something: by NOTIFY where that arrives, and
+by looking in any case.
 
-People's words, halts and runs that are handed back are announced; a step is not, because an announcement takes a lock that all
-of them share. Whoever follows a run's steps from another process looks.
+People's words, halts and runs that are handed back are announced; a step is not, because an
+announcement takes a lock that all of them share. Whoever follows a run's steps from another process
+looks.
 """
 
 import asyncio
@@ -18,7 +20,7 @@ from adjourn.errors import StoreError
 from adjourn.stores.postgres.connections import Connection, connect, messages
 from adjourn.stores.postgres.remembered import Remembered
 from adjourn.stores.protocol import Bell
-from adjourn.stores.subscriptions import Bells
+from adjourn.stores.subscriptions import Subscriptions
 
 log = logging.getLogger("adjourn.store")
 
@@ -43,7 +45,7 @@ class Watch:
         remembered: Remembered,
     ) -> None:
         self._info, self._where, self._ask, self._remembered = info, where, ask, remembered
-        self.bells = Bells()
+        self.bells = Subscriptions()
         self._me = os.urandom(8).hex()
         self._task: asyncio.Task[None] | None = None
         self._woken: asyncio.Event | None = None
@@ -55,7 +57,9 @@ class Watch:
     def word(self, run: str) -> str:
         """What is announced to other processes."""
         said = f"{self._me} {run}"
-        return said if len(said.encode()) < LONGEST else f"{self._me} "
+        if len(said.encode()) < LONGEST:
+            return said
+        return f"{self._me} "
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """See `Store.subscribe`."""
@@ -71,26 +75,34 @@ class Watch:
     async def _look(self, loop: asyncio.AbstractEventLoop, woken: asyncio.Event) -> None:
         """Look for what other processes wrote, as long as somebody wants to know."""
         if self._ear is None or not self._ear.is_alive():
-            self._ear = threading.Thread(target=self._listen, args=(loop,), name="adjourn-ear", daemon=True)
+            self._ear = threading.Thread(
+                target=self._listen, args=(loop,), name="adjourn-ear", daemon=True
+            )
             self._ear.start()
         while self.bells:
             try:
                 await self._ring_changed()
-            except StoreError as e:  # it looks again: a process that does not hear others would go on past their words
-                log.warning("%s: other processes' words could not be looked for: %s", self._where, e)
+            # it looks again: a process that does not hear others would go on past their words
+            except StoreError as e:
+                log.warning(
+                    "%s: other processes' words could not be looked for: %s", self._where, e
+                )
             woken.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(woken.wait(), IDLE if self.bells.idle else HOT)
 
     async def _ring_changed(self) -> None:
         runs = self.bells.runs
-        [(generation,)], found = await self._ask(lambda db: messages(db, [GENERATION, SEQS], {"runs": runs}))
+        [(generation,)], found = await self._ask(
+            lambda db: messages(db, [GENERATION, SEQS], {"runs": runs})
+        )
         if generation != self._generation:
             first, self._generation = not self._generation, generation
             if not first:
                 self.bells.ring("")
         for run, seq in found:
-            # What was written here is no news, also while its answer is still on its way to this loop.
+            # What was written here is no news, also while its answer is still on its way to this
+            # loop.
             if seq > self._heads.get(run, 0):
                 self._heads[run] = seq
                 if seq > self._remembered.wrote(run):

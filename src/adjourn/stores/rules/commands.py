@@ -61,17 +61,23 @@ from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.journal import LISTED, NAMED, VERBS, append, votes_of
 from adjourn.stores.rules.names import check_names, check_record
 from adjourn.stores.rules.signatures import check_sealed
-from adjourn.stores.rules.transaction import Failed, Rule, Sheet, opened_by, stamped
-from adjourn.stores.rules.values import Ask
+from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule, opened_by, stamped
+from adjourn.stores.rules.values import ReadRequest
 
 
-def delivering(run: str, command: Command, request: str, origin: str, at: int) -> Rule:
+def delivering(run: str, command: Command, request: str, origin: str, at: int) -> StoreRule:
     """See `Store.deliver`."""
-    ask = Ask(run, request=request, audit=(run,))
+    ask = ReadRequest(run, request=request, audit=(run,))
     match command:
         case Decided():
             ask = msgspec.structs.replace(
-                ask, named=(command.i,), otherwise_opens=True, openings=True, records=(1,), halts=True, signed=True
+                ask,
+                named=(command.i,),
+                otherwise_opens=True,
+                openings=True,
+                records=(1,),
+                halts=True,
+                signed=True,
             )
         case Emitted():
             ask = msgspec.structs.replace(ask, opens=True, signed=True)
@@ -81,33 +87,36 @@ def delivering(run: str, command: Command, request: str, origin: str, at: int) -
             ask = msgspec.structs.replace(ask, opens=True)
         case _:
             pass
-    return Rule(ask, lambda sheet: deliver(sheet, run, command, request, origin, at))
+    return StoreRule(ask, lambda sheet: deliver(sheet, run, command, request, origin, at))
 
 
-def deliver(sheet: Sheet, run: str, command: Command, request: str, origin: str, at: int) -> int | Failed:
+def deliver(
+    sheet: Sheet, run: str, command: Command, request: str, origin: str, at: int
+) -> int | RecordedRefusal:
     """See `Store.deliver`."""
     name = VERBS[type(command).__name__].split()[0]
     row = sheet.row
     what = {"verb": name, "by": command.by, "from": origin, **_told(sheet, row, command)}
     if row is None:
         sheet.audited("", {**what, "refused": f"no run {run!r:.80}"})
-        return Failed(UnknownRun(run))
+        return RecordedRefusal(UnknownRun(run))
     if row.erased:
         sheet.audited(run, {**what, "refused": "it was erased"})
-        return Failed(RunErased(run, row.title))
-    try:  # a copy: the caller's may be sent again; and what is acknowledged must be readable for ever
+        return RecordedRefusal(RunErased(run, row.title))
+    # a copy: the caller's may be sent again; and what is acknowledged must be readable for ever
+    try:
         body = dump(msgspec.structs.replace(command, at=0.0))
         command = cast(Command, parse(body))
         check_record(command)
         check_names(request_id=request)
     except (msgspec.MsgspecError, TypeError, ValueError, Invalid) as e:
         sheet.audited(run, {"verb": name, "from": origin, "refused": "it cannot be recorded"})
-        return Failed(Invalid(f"the command cannot be recorded: {e}"))
+        return RecordedRefusal(Invalid(f"the command cannot be recorded: {e}"))
     wanted = digest(body if getattr(command, "seal", None) is None else dump(_unsealed(command)))
     if request and (old := sheet.request(request)) is not None:
         if old[1] != wanted:
             sheet.audited(run, {**what, "refused": "the request id was used for another command"})
-            return Failed(RequestReused(request))
+            return RecordedRefusal(RequestReused(request))
         return old[0]
     try:
         if at and row.seq != at:
@@ -119,7 +128,7 @@ def deliver(sheet: Sheet, run: str, command: Command, request: str, origin: str,
             seq = row.seq + 1
     except AdjournError as e:
         sheet.audited(run, {**what, "refused": str(e)})
-        return Failed(e)
+        return RecordedRefusal(e)
     if request:
         sheet.put_request(request, seq, wanted)
     sheet.audited(run, {**what, "seq": seq})
@@ -131,21 +140,33 @@ def deliver(sheet: Sheet, run: str, command: Command, request: str, origin: str,
 
 def _unsealed(command: Command) -> Command:
     """As it was wanted: the same again is the same request, whenever it was signed."""
-    return msgspec.structs.replace(command, seal=None) if isinstance(command, SEALED) else command
+    if isinstance(command, SEALED):
+        return msgspec.structs.replace(command, seal=None)
+    return command
 
 
 def _told(sheet: Sheet, row: RunRow | None, command: Command) -> dict[str, Any]:
     """What of a command belongs in the audit: what was decided and why, not what was said."""
     match command:
         case Decided():
-            told = {"interrupt": command.i, "verdict": command.verdict, "note": command.note, "digest": command.digest}
-            return told if command.seal is None else {**told, "kid": command.seal.kid}
+            told = {
+                "interrupt": command.i,
+                "verdict": command.verdict,
+                "note": command.note,
+                "digest": command.digest,
+            }
+            if command.seal is None:
+                return told
+            return {**told, "kid": command.seal.kid}
         case PauseAsked() | CancelAsked():
             return {"reason": command.reason}
         case Accepted():
             return {"changes": [what[:NAMED] for what in command.changes[:LISTED]]}
         case Emitted():
-            answers = [waiting.i for waiting in _awaiting(sheet, command)] if row else []
+            if row:
+                answers = [waiting.i for waiting in _awaiting(sheet, command)]
+            else:
+                answers = []
             return {"event": legible(str(command.event))[:NAMED], "answers": answers}
         case _:
             return {}
@@ -167,33 +188,55 @@ def admit(sheet: Sheet, row: RunRow, command: Command) -> None:
         _admit_decision(sheet, row, command)
     if isinstance(command, Emitted):
         _admit_event(sheet, row, command)
-    if isinstance(command, Accepted) and (command.by.startswith("@") or is_known(command.by, (row.id, row.program))):
-        raise NotAllowed(f"{bare(command.by)} is this run or its agent; only a person can accept a changed agent")
+    if isinstance(command, Accepted) and (
+        command.by.startswith("@") or is_known(command.by, (row.id, row.program))
+    ):
+        raise NotAllowed(
+            f"{bare(command.by)} is this run or its agent; only a person can accept a changed agent"
+        )
     if after(row.status, command) is None:
         resuming = isinstance(command, Resumed)
-        advice = "answer its interrupts instead" if resuming and row.status == Status.WAITING else ""
-        why = "it is not paused" if resuming and row.status == Status.READY else ""
+        if resuming and row.status == Status.WAITING:
+            advice = "answer its interrupts instead"
+        else:
+            advice = ""
+        if resuming and row.status == Status.READY:
+            why = "it is not paused"
+        else:
+            why = ""
         raise Refused(row.id, name, row.status.value, why, advice=advice)
 
 
 def _admit_decision(sheet: Sheet, row: RunRow, command: Decided) -> None:
     found = sheet.interrupt(command.i)
     if found is None:
-        raise UnknownInterrupt(public_id(row.id, command.i), [public_id(row.id, x.i) for x in sheet.open_interrupts()])
+        raise UnknownInterrupt(
+            public_id(row.id, command.i), [public_id(row.id, x.i) for x in sheet.open_interrupts()]
+        )
     shown = public_id(row.id, command.i)
     machines = (row.id, row.program, *getattr(opened_by(sheet, found), "under", ()))
     if command.by.startswith("@") or is_known(command.by, machines):
-        raise NotAllowed(f"{bare(command.by)} is this run or its agent; an agent cannot decide its own requests")
+        raise NotAllowed(
+            f"{bare(command.by)} is this run or its agent; an agent cannot decide its own requests"
+        )
     if found.state == "decided":
         raise AlreadyDecided(shown, found.by)
     if found.state != "open":
-        sender = f", from {found.by!r}" if found.by else ""
-        ended = f"the run is {row.status.value}" if row.status in ENDED else "it no longer applies"
+        if found.by:
+            sender = f", from {found.by!r}"
+        else:
+            sender = ""
+        if row.status in ENDED:
+            ended = f"the run is {row.status.value}"
+        else:
+            ended = "it no longer applies"
         why = {"void": ended, "event": f"the event it was waiting for arrived{sender}"}
         raise InterruptClosed(shown, why.get(found.state, found.state))
     if found.expires and sheet.now >= found.expires:
         raise InterruptClosed(shown, "it expired")
-    agrees = command.verdict == "approve" or (found.kind == "in_doubt" and command.value == {"choice": "run"})
+    agrees = command.verdict == "approve" or (
+        found.kind == "in_doubt" and command.value == {"choice": "run"}
+    )
     if (command.digest or agrees) and found.digest and command.digest != found.digest:
         raise StaleDecision(shown, command.digest, found.digest)
     _admit_shape(shown, found, command)
@@ -209,11 +252,17 @@ def _admit_decision(sheet: Sheet, row: RunRow, command: Decided) -> None:
 
 
 def _admit_shape(shown: str, found: InterruptRow, command: Decided) -> None:
-    """What no fold could take in is not recorded. Whether an answer fits its schema is for its sender to check."""
+    """What no fold could take in is not recorded. Whether an answer fits its schema is for its
+    sender to check."""
     if found.kind in ("timer", "event"):
-        raise InvalidAnswer(f"interrupt {bare(shown)} is waiting for {'time' if found.kind == 'timer' else 'an event'}")
+        raise InvalidAnswer(
+            f"interrupt {bare(shown)} is waiting for {'time' if found.kind == 'timer' else 'an event'}"
+        )
     if (found.kind == "approval") == (command.verdict == "value"):
-        wants = "an approval or a denial" if found.kind == "approval" else "a value"
+        if found.kind == "approval":
+            wants = "an approval or a denial"
+        else:
+            wants = "a value"
         raise InvalidAnswer(
             f"interrupt {bare(shown)} ({found.kind}) must be answered with {wants}, got {command.verdict!r}"
         )
@@ -226,13 +275,18 @@ def _admit_shape(shown: str, found: InterruptRow, command: Decided) -> None:
         return
     value = command.value
     if not isinstance(value, dict) or "choice" not in value:
-        raise InvalidAnswer(f"interrupt {shown!r} ({found.kind}) takes {{'choice': …}}, not {value!r:.80}")
+        raise InvalidAnswer(
+            f"interrupt {shown!r} ({found.kind}) takes {{'choice': …}}, not {value!r:.80}"
+        )
     if type(value.get("amount", 0)) not in (int, float):  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-        raise InvalidAnswer(f"interrupt {shown!r}: amount must be a number, got {value['amount']!r:.80}")
+        raise InvalidAnswer(
+            f"interrupt {shown!r}: amount must be a number, got {value['amount']!r:.80}"
+        )
 
 
 def _admit_approver(sheet: Sheet, row: RunRow, found: InterruptRow, command: Decided) -> None:
-    """Who may agree: whoever fills a seat that is empty. That something happened is for one of them to say; anybody may refuse."""
+    """Who may agree: whoever fills a seat that is empty. That something happened is for one of them
+    to say; anybody may refuse."""
     asked = opened_by(sheet, found)
     assert isinstance(asked, Asked)
     happened = chosen(command).get("choice") == "happened"
@@ -259,16 +313,19 @@ def _admit_approver(sheet: Sheet, row: RunRow, found: InterruptRow, command: Dec
         )
 
 
-def _why_not(sheet: Sheet, row: RunRow, gate: Sequence[ApprovalSlot], vote: Vote, shaped: frozenset[str]) -> str:
+def _why_not(
+    sheet: Sheet, row: RunRow, gate: Sequence[ApprovalSlot], vote: Vote, shaped: frozenset[str]
+) -> str:
     groups = sorted(set(chain.from_iterable(slot.groups for slot in gate)))
     if groups and not set(groups) & set(vote.groups):
         return f"{vote.by!r} is in none of the groups that may approve this: {', '.join(groups)}"
     if not shaped:
         return "nobody knows who asked for this run, so nobody can be told apart from them: start it with by="
     first = parse(sheet.record(1))
-    did = (
-        "started" if isinstance(first, Started) and first.by == vote.by else "shaped (by a word, an answer or an edit)"
-    )
+    if isinstance(first, Started) and first.by == vote.by:
+        did = "started"
+    else:
+        did = "shaped (by a word, an answer or an edit)"
     return f"{vote.by!r} {did} this run and may not approve it; somebody else must"
 
 
@@ -283,7 +340,9 @@ def _admit_event(sheet: Sheet, row: RunRow, command: Emitted) -> None:
                 f"the event {command.event!r} answers {bare(shown)}: only a person who can decide can send it"
             )
         if command.by.startswith("@") or is_known(command.by, (row.id, row.program)):
-            raise NotAllowed(f"{bare(command.by)} is this run or its agent; an agent cannot decide its own requests")
+            raise NotAllowed(
+                f"{bare(command.by)} is this run or its agent; an agent cannot decide its own requests"
+            )
         if found.expires and sheet.now >= found.expires:
             raise InterruptClosed(shown, "it expired")
         check_sealed(sheet, row.id, command)
@@ -296,6 +355,8 @@ def _admit_under_halt(sheet: Sheet, row: RunRow, found: InterruptRow) -> None:
         return
     opening = opened_by(sheet, found)
     asked = isinstance(opening, Asked)
-    for scope in sorted(scopes((row.program, *(opening.under if asked else ())), opening.tool if asked else "")):
+    for scope in sorted(
+        scopes((row.program, *(opening.under if asked else ())), opening.tool if asked else "")
+    ):
         if scope in halts:
             raise Halted(scope, halts[scope].reason)

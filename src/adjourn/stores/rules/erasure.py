@@ -9,38 +9,48 @@ from adjourn.stores.protocol import RunRow
 from adjourn.stores.rules.holds import held
 from adjourn.stores.rules.journal import append
 from adjourn.stores.rules.names import check_names
-from adjourn.stores.rules.transaction import Failed, Rule, Sheet, stamped
-from adjourn.stores.rules.values import LAST, Ask
+from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule, stamped
+from adjourn.stores.rules.values import LAST, ReadRequest
 
 ERASE = "erase"
 """The verb of the audit."""
 
 
-def erasing(run: str, by: str, reason: str, origin: str) -> Rule:
+def erasing(run: str, by: str, reason: str, origin: str) -> StoreRule:
     """See `Store.erase`."""
-    ask = Ask(run, records=(LAST,), audit=(run,), holds=True, later=True)
-    return Rule(ask, lambda sheet: erase(sheet, run, by, reason, origin))
+    ask = ReadRequest(run, records=(LAST,), audit=(run,), holds=True, later=True)
+    return StoreRule(ask, lambda sheet: erase(sheet, run, by, reason, origin))
 
 
-def erase(sheet: Sheet, run: str, by: str, reason: str, origin: str) -> Erasure | Failed:
+def erase(sheet: Sheet, run: str, by: str, reason: str, origin: str) -> Erasure | RecordedRefusal:
     """See `Store.erase`."""
     check_names(by=by, reason=reason)
     row = sheet.row
     what = {"verb": ERASE, "by": by, "from": origin, "reason": reason}
     if row is None:
         sheet.audited("", {**what, "refused": f"no run {run!r:.80}"})
-        return Failed(UnknownRun(run))
+        return RecordedRefusal(UnknownRun(run))
     if row.erased:
         return _found(sheet, row)
     if refusal := held(sheet, row) or _refusal(sheet, row):
         sheet.audited(run, {**what, "refused": str(refusal)})
-        return Failed(refusal)
+        return RecordedRefusal(refusal)
     sheet.audited(run, {**what, "seq": row.seq + 1})
-    status = "completed" if row.status == "completed" else "cancelled"
+    if row.status == "completed":
+        status = "completed"
+    else:
+        status = "cancelled"
     record = stamped(
-        Erased(run=row.id, kind=row.kind, program=row.program, status=status, by=by, reason=reason), sheet.now
+        Erased(run=row.id, kind=row.kind, program=row.program, status=status, by=by, reason=reason),
+        sheet.now,
     )
-    row.title, row.labels, row.input_digest, row.requesters, row.salt = tombstone(record), {}, "", (), b""
+    row.title, row.labels, row.input_digest, row.requesters, row.salt = (
+        tombstone(record),
+        {},
+        "",
+        (),
+        b"",
+    )
     row.worker, row.epoch, row.stopped, row.chapter, row.erased = "", 0, False, 0, record.at
     sheet.wipe()
     append(sheet, row, 0, record)
@@ -52,12 +62,17 @@ def _refusal(sheet: Sheet, row: RunRow) -> AdjournError | None:
     """Why a run must not be erased."""
     if row.status not in ENDED:
         return Refused(
-            row.id, ERASE, row.status.value, advice="cancel it first: only a run that has ended can be erased"
+            row.id,
+            ERASE,
+            row.status.value,
+            advice="cancel it first: only a run that has ended can be erased",
         )
     for run, status in sheet.later():
         if status not in ENDED:
             why = f"run {run}, which continues its conversation, has not ended"
-            return Refused(row.id, ERASE, row.status.value, why, advice="finish or cancel that run first")
+            return Refused(
+                row.id, ERASE, row.status.value, why, advice="finish or cancel that run first"
+            )
     return None
 
 

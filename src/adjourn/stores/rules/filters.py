@@ -20,7 +20,9 @@ def visible(row: RunRow, found: InterruptRow, now: float) -> bool:
     """Whether a person could decide it now."""
     if found.state != "open" or found.kind in ("timer", "event") or 0 < found.expires <= now:
         return False
-    return found.undoing if row.status in (Status.CANCELLING, Status.STUCK) else row.status not in ENDED
+    if row.status in (Status.CANCELLING, Status.STUCK):
+        return found.undoing
+    return row.status not in ENDED
 
 
 def shown(
@@ -31,7 +33,8 @@ def shown(
     requesters: Iterable[str] = (),
     disowned: tuple[str, ...] = (),
 ) -> Interrupt:
-    """An inbox item from the record that opened it, and from those by which people have agreed so far."""
+    """An inbox item from the record that opened it, and from those by which people have agreed so
+    far."""
     record = parse(body)
     assert isinstance(record, (Asked, Suspended))  # a union would be made anew for every item
     votes: list[Vote] = []

@@ -5,16 +5,18 @@ from adjourn.stores.audit import SECURITY
 from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.names import check_names
 from adjourn.stores.rules.outbox import tell_halt
-from adjourn.stores.rules.transaction import Rule, Sheet
-from adjourn.stores.rules.values import Ask
+from adjourn.stores.rules.transaction import Sheet, StoreRule
+from adjourn.stores.rules.values import ReadRequest
 
 
-def halting(scope: str, by: str, reason: str, lift: bool, origin: str) -> Rule:
+def halting(scope: str, by: str, reason: str, lift: bool, origin: str) -> StoreRule:
     """See `Store.halt`."""
-    ask = Ask(halts=True)
+    ask = ReadRequest(halts=True)
     if scope:
-        ask = Ask(halts=True, audit=("", SECURITY), endpoints=True, asleep="blocked" if lift else "")
-    return Rule(ask, lambda sheet: halt(sheet, scope, by, reason, lift, origin))
+        ask = ReadRequest(
+            halts=True, audit=("", SECURITY), endpoints=True, asleep="blocked" if lift else ""
+        )
+    return StoreRule(ask, lambda sheet: halt(sheet, scope, by, reason, lift, origin))
 
 
 def halt(sheet: Sheet, scope: str, by: str, reason: str, lift: bool, origin: str) -> list[Halt]:
@@ -22,7 +24,13 @@ def halt(sheet: Sheet, scope: str, by: str, reason: str, lift: bool, origin: str
     if scope:
         check_scope(scope)
         check_names(scope=scope, by=by, reason=reason)
-        what = {"verb": "unhalt" if lift else "halt", "by": by, "from": origin, "scope": scope, "reason": reason}
+        what = {
+            "verb": "unhalt" if lift else "halt",
+            "by": by,
+            "from": origin,
+            "scope": scope,
+            "reason": reason,
+        }
         sheet.audited("", what)
         if lift:
             sheet.noted([what])

@@ -5,29 +5,37 @@ from adjourn.errors import RunHeld, UnknownRun
 from adjourn.stores.audit import SECURITY
 from adjourn.stores.erasure import Hold
 from adjourn.stores.protocol import RunRow
-from adjourn.stores.rules.transaction import Failed, Rule, Sheet
-from adjourn.stores.rules.values import Ask
+from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule
+from adjourn.stores.rules.values import ReadRequest
 
 HOLD, LIFT = "hold", "lift hold"
 """The verbs of the audit."""
 
 
-def holding(scope: str, by: str, reason: str, lift: bool, origin: str) -> Rule:
+def holding(scope: str, by: str, reason: str, lift: bool, origin: str) -> StoreRule:
     """See `Store.hold`."""
     if not scope:
-        return Rule(Ask(holds=True), lambda sheet: sheet.holds())
+        return StoreRule(ReadRequest(holds=True), lambda sheet: sheet.holds())
     run = run_of(check_hold(scope))
-    ask = Ask(run, audit=("", SECURITY, *((run,) if run else ())), holds=True)
-    return Rule(ask, lambda sheet: hold(sheet, scope, by, reason, lift, origin))
+    ask = ReadRequest(run, audit=("", SECURITY, *((run,) if run else ())), holds=True)
+    return StoreRule(ask, lambda sheet: hold(sheet, scope, by, reason, lift, origin))
 
 
-def hold(sheet: Sheet, scope: str, by: str, reason: str, lift: bool, origin: str) -> list[Hold] | Failed:
+def hold(
+    sheet: Sheet, scope: str, by: str, reason: str, lift: bool, origin: str
+) -> list[Hold] | RecordedRefusal:
     """See `Store.hold`."""
-    what = {"verb": LIFT if lift else HOLD, "by": by, "from": origin, "scope": scope, "reason": reason}
+    what = {
+        "verb": LIFT if lift else HOLD,
+        "by": by,
+        "from": origin,
+        "scope": scope,
+        "reason": reason,
+    }
     run = run_of(scope)
     if run and sheet.row is None:
         sheet.audited("", {**what, "refused": f"no run {run!r:.80}"})
-        return Failed(UnknownRun(run))
+        return RecordedRefusal(UnknownRun(run))
     sheet.audited("", what)
     if run:
         sheet.audited(run, what)

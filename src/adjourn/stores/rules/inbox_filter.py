@@ -25,7 +25,10 @@ def inbox_words(title: str, id: str, program: str, type: str, tool: str) -> str:
 def belongs(item: Interrupt, title: str, program: str, filter: Filter) -> bool:
     """Whether an interrupt belongs in an inbox; its run and its kind are looked at elsewhere."""
     if filter.text:
-        tool = item.call.tool if item.call else ""
+        if item.call:
+            tool = item.call.tool
+        else:
+            tool = ""
         if filter.text.lower() not in inbox_words(title, item.run_id, program, item.type, tool):
             return False
     groups = set(item.groups)
@@ -39,4 +42,12 @@ def belongs(item: Interrupt, title: str, program: str, filter: Filter) -> bool:
 
 def briefly(run: str, id: str, seq: int, kind: Any, opened_at: float, expires: float) -> Interrupt:
     """An interrupt without what only its record says."""
-    return Interrupt(public_id(run, id), run, kind, kind, opened_at=opened_at, expires_at=expires or None, seq=seq)
+    return Interrupt(
+        public_id(run, id),
+        run,
+        kind,
+        kind,
+        opened_at=opened_at,
+        expires_at=expires or None,
+        seq=seq,
+    )

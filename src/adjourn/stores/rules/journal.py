@@ -1,4 +1,5 @@
-"""The journal and its rows: creating a run, appending a record, keeping the rows equal to the fold."""
+"""The journal and its rows: creating a run, appending a record, keeping the rows equal to the
+fold."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -59,9 +60,9 @@ from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.names import check_record, cleaned
 from adjourn.stores.rules.outbox import TOLD, tell
 from adjourn.stores.rules.signatures import check_sealed, taken_back
-from adjourn.stores.rules.transaction import Rule, Sheet, opened_by, stamped
+from adjourn.stores.rules.transaction import Sheet, StoreRule, opened_by, stamped
 from adjourn.stores.rules.turns import check_after, follows
-from adjourn.stores.rules.values import Ask
+from adjourn.stores.rules.values import ReadRequest
 
 KEPT = 20
 """So many kept answers are named in the audit of a fork."""
@@ -70,15 +71,24 @@ NAMED = 200
 LISTED = 20
 """So many changes of a program are named in the audit."""
 VERBS: dict[str, str] = {
-    "Decided": "answer", "PauseAsked": "pause", "Resumed": "resume", "CancelAsked": "cancel",
-    "Said": "say to", "Emitted": "emit to", "Forked": "fork", "Accepted": "accept",
-}  # fmt: skip
+    "Decided": "answer",
+    "PauseAsked": "pause",
+    "Resumed": "resume",
+    "CancelAsked": "cancel",
+    "Said": "say to",
+    "Emitted": "emit to",
+    "Forked": "fork",
+    "Accepted": "accept",
+}
 
 
-def creating(started: Started, rest: Sequence[AnyRecord], origin: str) -> Rule:
+def creating(started: Started, rest: Sequence[AnyRecord], origin: str) -> StoreRule:
     """See `Store.create`."""
-    before = (started.before.run, started.before.seq) if started.before else None
-    ask = Ask(
+    if started.before:
+        before = (started.before.run, started.before.seq)
+    else:
+        before = None
+    ask = ReadRequest(
         started.run,
         audit=(started.run,),
         endpoints=bool(rest),
@@ -87,7 +97,7 @@ def creating(started: Started, rest: Sequence[AnyRecord], origin: str) -> Rule:
         before=before,
         last=None if rest else follows(started),
     )
-    return Rule(ask, lambda sheet: create(sheet, started, rest, origin))
+    return StoreRule(ask, lambda sheet: create(sheet, started, rest, origin))
 
 
 def create(sheet: Sheet, started: Started, rest: Sequence[AnyRecord], origin: str) -> bool:
@@ -110,20 +120,33 @@ def create(sheet: Sheet, started: Started, rest: Sequence[AnyRecord], origin: st
     sheet.insert(row)
     told = {"by": started.by, "from": origin, "seq": 1 + len(rest)}
     if any(isinstance(record, Erased) for record in rest):
-        raise Invalid(f"run {started.run!r} is not taken over: only a store says that a run was erased")
-    sheet.audited(row.id, {"verb": "import" if rest else "start", **told, **_of_fork(started, rest)})
+        raise Invalid(
+            f"run {started.run!r} is not taken over: only a store says that a run was erased"
+        )
+    sheet.audited(
+        row.id, {"verb": "import" if rest else "start", **told, **_of_fork(started, rest)}
+    )
     if rest and (wrong := next(objections((started, *rest)), "")):
         raise Invalid(f"run {started.run!r} is not taken over: {wrong}")
     kept = _fork_of(rest)
-    if kept is not None and kept.answers == "keep" and not kept.at:  # a fork that is made here and now
+    if (
+        kept is not None and kept.answers == "keep" and not kept.at
+    ):  # a fork that is made here and now
         check_sealed(sheet, started.run, kept)
     for record in (started, *rest):
-        append(sheet, row, 0, record if record.at else stamped(msgspec.structs.replace(record), sheet.now))
+        append(
+            sheet,
+            row,
+            0,
+            record if record.at else stamped(msgspec.structs.replace(record), sheet.now),
+        )
     if rest:  # an imported journal belongs to nobody here, and its epochs are over
         row.worker = ""
         row.epoch = _last_epoch(rest)
     sheet.save(row)
-    if rest and sheet.endpoints():  # what happened was told elsewhere, but what is open waits for people here
+    if (
+        rest and sheet.endpoints()
+    ):  # what happened was told elsewhere, but what is open waits for people here
         tell(sheet, row, [opened_by(sheet, found) for found in sheet.open_interrupts()])
     return True
 
@@ -147,16 +170,25 @@ def _last_epoch(rest: Sequence[AnyRecord]) -> int:
 def new_row(started: Started) -> RunRow:
     """The row of a run that begins, before its first record is in it."""
     if not started.run or started.run.startswith("@"):
-        raise Invalid(f"a run's id has at least one character and does not begin with '@', not {started.run!r:.80}")
+        raise Invalid(
+            f"a run's id has at least one character and does not begin with '@', not {started.run!r:.80}"
+        )
     return RunRow(
-        started.run, started.kind, started.program, started.session, dict(started.labels),
-        cleaned(input_text(started.input)[:200]), digest(started.kind, started.program, started.input),
-        created_at=started.at, updated_at=started.at,
-    )  # fmt: skip
+        started.run,
+        started.kind,
+        started.program,
+        started.session,
+        dict(started.labels),
+        cleaned(input_text(started.input)[:200]),
+        digest(started.kind, started.program, started.input),
+        created_at=started.at,
+        updated_at=started.at,
+    )
 
 
 def _of_fork(started: Started, rest: Sequence[AnyRecord]) -> dict[str, Any]:
-    """What the audit says of a fork: of which run, where it was cut, and whose answers were kept."""
+    """What the audit says of a fork: of which run, where it was cut, and whose answers were
+    kept."""
     if not started.forked_from:
         return {}
     told: dict[str, Any] = {"verb": "fork", "of": started.forked_from}
@@ -174,10 +206,15 @@ def _of_fork(started: Started, rest: Sequence[AnyRecord]) -> dict[str, Any]:
 
 
 def append(sheet: Sheet, row: RunRow, epoch: int, record: AnyRecord, body: str = "") -> int:
-    """Append, move the status by the table, and keep the rows equal to the fold. `body`: its line, if that is known."""
+    """Append, move the status by the table, and keep the rows equal to the fold. `body`: its line,
+    if that is known."""
     status = after(row.status if row.seq else None, record)
     if status is None:
-        raise Refused(row.id, VERBS.get(type(record).__name__, f"record {type(record).__name__} in"), row.status.value)
+        raise Refused(
+            row.id,
+            VERBS.get(type(record).__name__, f"record {type(record).__name__} in"),
+            row.status.value,
+        )
     body = body or dump(record)
     row.seq += 1
     row.status = status
@@ -191,8 +228,9 @@ def append(sheet: Sheet, row: RunRow, epoch: int, record: AnyRecord, body: str =
 
 
 class Needs(msgspec.Struct):
-    """What appending some records looks at; see `Ask`. `whole`: all records and all interrupts. `told`: others may have to
-    be told of them. `upgrades`: one of them is an upgrade."""
+    """What appending some records looks at; see `ReadRequest`. `whole`: all records and all
+    interrupts. `told`: others may have to be told of them. `upgrades`: one of them is an
+    upgrade."""
 
     opens: bool = False
     named: tuple[str, ...] = ()
@@ -238,16 +276,24 @@ _SHAPING = (Started, Decided, Said, Emitted, Resumed, Forked)
 
 def _shape(sheet: Sheet, row: RunRow, record: AnyRecord) -> None:
     """Who shaped the run; as its fold has it."""
-    about = sheet.interrupt(record.i) if isinstance(record, Decided) else None
+    if isinstance(record, Decided):
+        about = sheet.interrupt(record.i)
+    else:
+        about = None
     by = shapes(record, about.kind if about else "")
-    more = record.requesters if isinstance(record, Started | Forked) else ()
+    if isinstance(record, Started | Forked):
+        more = record.requesters
+    else:
+        more = ()
     found = {*row.requesters, *more, *((by,) if by else ())}
     if len(found) != len(row.requesters):
         row.requesters = tuple(sorted(found))
 
 
 def _index(sheet: Sheet, row: RunRow, record: AnyRecord) -> None:
-    kind = type(record)  # compared first: an isinstance of every record would cost more than the rest
+    kind = type(
+        record
+    )  # compared first: an isinstance of every record would cost more than the rest
     if kind is Replied or kind is Started or (isinstance(record, Intended) and not record.grant):
         return  # most records, and they change no row
     if isinstance(record, Returned) and not record.emits:
@@ -303,17 +349,25 @@ def _index(sheet: Sheet, row: RunRow, record: AnyRecord) -> None:
         case Returned():
             _resolve(sheet, row, {name for name, *_ in record.emits})
         case Emitted():
-            closing = row.kind == "flow" and record.event == CLOSE and record.value == {"cancel": True}
+            closing = (
+                row.kind == "flow" and record.event == CLOSE and record.value == {"cancel": True}
+            )
             for found in sheet.open_interrupts():
                 if closing or (found.event and local_event(found.event) == record.event):
                     close(sheet, row, found, "void" if closing else "event", record.by)
         case Restored():
             _restore(sheet, row, record)
         case Upgraded():
-            if row.status in (Status.WAITING, Status.STUCK):  # it comes with a checkpoint: somebody has to look again
+            if row.status in (
+                Status.WAITING,
+                Status.STUCK,
+            ):  # it comes with a checkpoint: somebody has to look again
                 row.wake_at = record.at
         case Chapter():
-            row.chapter = row.seq if record.state else row.chapter
+            if record.state:
+                row.chapter = row.seq
+            else:
+                row.chapter = row.chapter
         case _:
             pass
 
@@ -334,7 +388,9 @@ CALLS = ("approval", "in_doubt")
 def _opened(seq: int, record: Asked | Suspended) -> InterruptRow:
     asked = isinstance(record, Asked)
     return InterruptRow(
-        record.i, seq, record.kind,
+        record.i,
+        seq,
+        record.kind,
         digest=record.digest if asked else "",
         event="" if asked else record.event,
         expires=record.expires,
@@ -345,7 +401,7 @@ def _opened(seq: int, record: Asked | Suspended) -> InterruptRow:
         type=record.kind if asked else record.type,
         tool=record.tool if asked and record.call and record.kind in CALLS else "",
         groups=record.groups if asked else (),
-    )  # fmt: skip
+    )
 
 
 def _resolve(sheet: Sheet, row: RunRow, events: set[str]) -> None:

@@ -39,8 +39,8 @@ from adjourn.stores.rows import parsed
 from adjourn.stores.rules.journal import LISTED, NAMED, agreed, append, needs
 from adjourn.stores.rules.names import check_names, check_record
 from adjourn.stores.rules.outbox import tell
-from adjourn.stores.rules.transaction import Each, Find, Rule, Sheet, need, opened_by, stamped
-from adjourn.stores.rules.values import Ask
+from adjourn.stores.rules.transaction import Each, Find, Sheet, StoreRule, need, opened_by, stamped
+from adjourn.stores.rules.values import ReadRequest
 
 UPGRADE = "upgrade"
 """The verb of the audit."""
@@ -74,7 +74,7 @@ def claiming(
     """See `Store.claim`."""
     gone = tuple(replaces)
 
-    def rule(run: str) -> Rule:
+    def rule(run: str) -> StoreRule:
         known = after.get(run)
         seq, head = known or (0, b"")
         return acquiring(Taken(run, worker, ttl, seq, head, gone, spares, whole=known is not None))
@@ -82,12 +82,20 @@ def claiming(
     return Each(Find(tuple(programs), limit, frozenset(but), gone, spares), rule, light=True)
 
 
-def acquiring(taken: Taken) -> Rule:
+def acquiring(taken: Taken) -> StoreRule:
     """See `Store.acquire`."""
-    known = taken.after if taken.head else 0
-    tail = taken.after if taken.whole else -1
-    ask = Ask(taken.run, tail=tail, head_at=known, halts=True, owner=True, queue=True, erasures=True)
-    return Rule(ask, lambda sheet: acquire(sheet, taken), light=True)
+    if taken.head:
+        known = taken.after
+    else:
+        known = 0
+    if taken.whole:
+        tail = taken.after
+    else:
+        tail = -1
+    ask = ReadRequest(
+        taken.run, tail=tail, head_at=known, halts=True, owner=True, queue=True, erasures=True
+    )
+    return StoreRule(ask, lambda sheet: acquire(sheet, taken), light=True)
 
 
 def acquire(sheet: Sheet, taken: Taken) -> Lease | None:
@@ -98,7 +106,10 @@ def acquire(sheet: Sheet, taken: Taken) -> Lease | None:
     if row.erased:
         return None
     if taken.head and sheet.head_at(taken.after) != taken.head:
-        text = f"record {taken.after} is not the one that its worker knows: the store was restored or replaced under it"
+        text = (
+            f"record {taken.after} is not the one that its worker knows: the store was "
+            f"restored or replaced under it"
+        )
         raise StoreError(f"run {row.id!r}: {text}", consequence="nothing was changed")
     halts = sheet.halted()
     owner, until = row.worker, sheet.until
@@ -114,16 +125,29 @@ def acquire(sheet: Sheet, taken: Taken) -> Lease | None:
     sheet.save(row)
     if owner and owner != taken.worker:
         sheet.forget_worker(owner)
-    tail = sheet.tail(taken.after) if taken.whole else []
+    if taken.whole:
+        tail = sheet.tail(taken.after)
+    else:
+        tail = []
     records = parsed(tail)
     return Lease(
-        row.id, taken.worker, row.epoch, row.seq, records, halts, None, row.head, _size(tail), now, sheet.erasures
+        row.id,
+        taken.worker,
+        row.epoch,
+        row.seq,
+        records,
+        halts,
+        None,
+        row.head,
+        _size(tail),
+        now,
+        sheet.erasures,
     )
 
 
 def is_held(owner: str, until: float, now: float, replaces: Sequence[str], spares: str) -> bool:
-    """Whether another worker has the run. One that is spared has it however much time has passed, unless it has said
-    that it works no more."""
+    """Whether another worker has the run. One that is spared has it however much time has passed,
+    unless it has said that it works no more."""
     if not owner or owner in replaces or not until:
         return False
     spared = bool(spares) and owner.startswith(spares)
@@ -136,15 +160,18 @@ def _held(sheet: Sheet, lease: Lease) -> RunRow:
         raise RunErased(row.id, row.title)
     if row.epoch != lease.epoch:
         raise LeaseLost(
-            f"another worker (epoch {row.epoch}) has run {bare(lease.run)}; worker {bare(lease.worker)} had epoch {lease.epoch}",
+            (
+                f"another worker (epoch {row.epoch}) has run {bare(lease.run)}; worker "
+                f"{bare(lease.worker)} had epoch {lease.epoch}"
+            ),
             consequence=NOT_WRITTEN,
         )
     return row
 
 
-def renewing(lease: Lease, ttl: float) -> Rule:
+def renewing(lease: Lease, ttl: float) -> StoreRule:
     """See `Store.renew`."""
-    return Rule(Ask(lease.run), lambda sheet: renew(sheet, lease, ttl), light=True)
+    return StoreRule(ReadRequest(lease.run), lambda sheet: renew(sheet, lease, ttl), light=True)
 
 
 def renew(sheet: Sheet, lease: Lease, ttl: float) -> None:
@@ -154,9 +181,11 @@ def renew(sheet: Sheet, lease: Lease, ttl: float) -> None:
         sheet.beat(lease.worker, sheet.now + ttl)
 
 
-def releasing(lease: Lease, released: Released) -> Rule:
+def releasing(lease: Lease, released: Released) -> StoreRule:
     """See `Store.release`."""
-    return Rule(Ask(lease.run), lambda sheet: release(sheet, lease, released), light=True)
+    return StoreRule(
+        ReadRequest(lease.run), lambda sheet: release(sheet, lease, released), light=True
+    )
 
 
 def release(sheet: Sheet, lease: Lease, released: Released) -> None:
@@ -168,30 +197,42 @@ def release(sheet: Sheet, lease: Lease, released: Released) -> None:
         sheet.save(row)
 
 
-def misfitting(misfit: Misfit) -> Rule:
+def misfitting(misfit: Misfit) -> StoreRule:
     """The first half of `Store.misfits`: a worker says why it cannot advance a run."""
 
     def work(sheet: Sheet) -> None:
         if sheet.row is not None:
             sheet.put_misfit(misfit)
 
-    return Rule(Ask(misfit.run), work, light=True)
+    return StoreRule(ReadRequest(misfit.run), work, light=True)
 
 
-def committing(lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], seen: int) -> Rule:
+def committing(lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], seen: int) -> StoreRule:
     """See `Store.commit`."""
     records = (*facts, *moves)
     need = needs(records)
     tail = 0 if need.whole else seen
     gated, upgrades = need.openings, need.upgrades
-    ask = Ask(
-        lease.run, tail, seen, opens=need.opens, named=need.named, lives=need.lives, all_interrupts=need.whole,
-        openings=gated, halts=True, endpoints=need.told, signed=gated, audit=(lease.run,) if upgrades else (),
-    )  # fmt: skip
-    return Rule(ask, lambda sheet: commit(sheet, lease, facts, moves, seen), light=not records)
+    ask = ReadRequest(
+        lease.run,
+        tail,
+        seen,
+        opens=need.opens,
+        named=need.named,
+        lives=need.lives,
+        all_interrupts=need.whole,
+        openings=gated,
+        halts=True,
+        endpoints=need.told,
+        signed=gated,
+        audit=(lease.run,) if upgrades else (),
+    )
+    return StoreRule(ask, lambda sheet: commit(sheet, lease, facts, moves, seen), light=not records)
 
 
-def commit(sheet: Sheet, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], seen: int) -> Committed:
+def commit(
+    sheet: Sheet, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], seen: int
+) -> Committed:
     """See `Store.commit`."""
     row = _held(sheet, lease)
     if row.seq < seen:
@@ -201,10 +242,15 @@ def commit(sheet: Sheet, lease: Lease, facts: Sequence[Fact], moves: Sequence[Mo
             consequence=NOT_WRITTEN,
         )
     halts = sheet.halted()
-    tail = sheet.tail(seen) if row.seq > seen else []
+    if row.seq > seen:
+        tail = sheet.tail(seen)
+    else:
+        tail = []
     if tail and (landed := _landed(sheet, tail, facts, moves, seen, halts)):
         return landed
-    if row.status in ENDED and (moves or not facts or not all(type(fact) is Late for fact in facts)):
+    if row.status in ENDED and (
+        moves or not facts or not all(type(fact) is Late for fact in facts)
+    ):
         raise Refused(lease.run, "commit to", row.status.value)
     unseen = parsed(tail)
     clean = not unseen and not (halts and any(halted(move, row.program, halts) for move in moves))
@@ -235,7 +281,8 @@ def _landed(
     seen: int,
     halts: frozenset[str],
 ) -> Committed | None:
-    """What a commit gave whose answer was lost: its worker makes it again, and its records are here already."""
+    """What a commit gave whose answer was lost: its worker makes it again, and its records are here
+    already."""
     lines = [dump(record) for record in (*facts, *moves) if record.at]
     bodies = [body for _, body in tail]
     if not lines or lines[0] not in bodies:
@@ -247,21 +294,32 @@ def _landed(
     head = sheet.head_at(seen)
     for body in bodies[: last + 1]:
         head = chain(head, body)
-    return Committed(unseen, seq, clean and not first, halts, head, _size(tail[: last + 1]), sheet.now)
+    return Committed(
+        unseen, seq, clean and not first, halts, head, _size(tail[: last + 1]), sheet.now
+    )
 
 
 def _admit_upgrade(sheet: Sheet, row: RunRow, upgraded: Upgraded, worker: str) -> None:
-    """An upgrade changes nothing that has happened: asked of the whole journal, here and now. The audit says what it is."""
+    """An upgrade changes nothing that has happened: asked of the whole journal, here and now. The
+    audit says what it is."""
     records = [record for _, record in parsed(sheet.tail(0))]
     if why := flaw(records, upgraded):
         raise Refused(row.id, UPGRADE, row.status.value, why)
     told = [what[:NAMED] for what in upgraded.changes[:LISTED]]
-    sheet.audited(row.id, {"verb": UPGRADE, "by": worker, "from": "", "seq": row.seq + 1, "changes": told})
+    sheet.audited(
+        row.id, {"verb": UPGRADE, "by": worker, "from": "", "seq": row.seq + 1, "changes": told}
+    )
 
 
-def _authorised(sheet: Sheet, row: RunRow, intended: Intended, now: float, trust: Trust | None) -> None:
-    """Behind a gated intent stand decisions, here and now: from the records that say so, whatever led to it."""
-    found = sheet.interrupt(intended.grant) if intended.grant else None
+def _authorised(
+    sheet: Sheet, row: RunRow, intended: Intended, now: float, trust: Trust | None
+) -> None:
+    """Behind a gated intent stand decisions, here and now: from the records that say so, whatever
+    led to it."""
+    if intended.grant:
+        found = sheet.interrupt(intended.grant)
+    else:
+        found = None
     if found is None:
         raise Unauthorised(row.id, intended.call, intended.tool, "no person was asked")
     asked = opened_by(sheet, found)
@@ -269,13 +327,23 @@ def _authorised(sheet: Sheet, row: RunRow, intended: Intended, now: float, trust
         raise Unauthorised(row.id, intended.call, intended.tool, "people were asked something else")
     decisions = agreed(sheet, found)
     again = found.lives == intended.call and intended.effect in ("read", "idempotent")
-    spent = bool(found.lives) and not again and not all(decided.scope == "run" for decided in decisions)
+    spent = (
+        bool(found.lives) and not again and not all(decided.scope == "run" for decided in decisions)
+    )
     why = objection(
-        row.id, intended, asked, decisions, frozenset(row.requesters), now, spent,
+        row.id,
+        intended,
+        asked,
+        decisions,
+        frozenset(row.requesters),
+        now,
+        spent,
         lambda decided: is_genuine(trust, row.id, asked, decided),
-    )  # fmt: skip
+    )
     if trust is None and sheet.is_signed():
-        why = "decisions in this store are signed, and its worker has no deciders to verify them with"
+        why = (
+            "decisions in this store are signed, and its worker has no deciders to verify them with"
+        )
     if found.state != "decided":
         why = why or f"its question is {found.state}"
     if why:

@@ -27,7 +27,8 @@ def check_line(entry: Mapping[str, Any]) -> None:
 def _check(what: str, name: Any) -> None:
     if not isinstance(name, str):
         raise Invalid(
-            f"{what} must be a string, got {name!r:.80} ({type(name).__name__})", consequence="nothing was changed"
+            f"{what} must be a string, got {name!r:.80} ({type(name).__name__})",
+            consequence="nothing was changed",
         )
     if NUL in name:
         raise Invalid(f"{what} must not have a NUL character in it: {name!r:.80}. Leave it out")
@@ -45,4 +46,6 @@ def check_record(record: AnyRecord) -> None:
 
 def cleaned(text: str) -> str:
     """A text for people, without what a name must not have."""
-    return text.replace(NUL, "") if NUL in text else text
+    if NUL in text:
+        return text.replace(NUL, "")
+    return text

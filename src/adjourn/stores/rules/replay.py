@@ -1,4 +1,5 @@
-"""What the rules make of a journal: its rows once more, from the records alone, to be compared with those in the store."""
+"""What the rules make of a journal: its rows once more, from the records alone, to be compared with
+those in the store."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -12,12 +13,27 @@ from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.journal import append, new_row
 from adjourn.stores.rules.names import cleaned
 from adjourn.stores.rules.transaction import Sheet, need
-from adjourn.stores.rules.values import Ask, Seen
+from adjourn.stores.rules.values import ReadRequest, ReadResult
 
 ROW = (
-    "kind", "program", "title", "session", "labels", "input_digest", "status", "epoch", "wake_at", "blocked", "opens", "errors",
-    "stopped", "requesters", "chapter", "created_at", "updated_at",
-)  # fmt: skip
+    "kind",
+    "program",
+    "title",
+    "session",
+    "labels",
+    "input_digest",
+    "status",
+    "epoch",
+    "wake_at",
+    "blocked",
+    "opens",
+    "errors",
+    "stopped",
+    "requesters",
+    "chapter",
+    "created_at",
+    "updated_at",
+)
 """What of a run's row follows from its journal. The lease does not: it is time."""
 INTERRUPT = tuple(name for name in InterruptRow.__struct_fields__ if name != "opened_at")
 
@@ -26,7 +42,7 @@ class Replay:
     """A sheet to which a whole journal is appended. Nothing is written anywhere."""
 
     def __init__(self) -> None:
-        self._sheet = Sheet(Ask(), Seen(0.0))
+        self._sheet = Sheet(ReadRequest(), ReadResult(0.0))
 
     @property
     def row(self) -> RunRow | None:
@@ -39,7 +55,8 @@ class Replay:
         return self._sheet.writes.interrupts
 
     def fold(self, body: str, record: AnyRecord) -> None:
-        """Append one record, as the rules do. Raises what they raise, and `ValueError` for what is not the first record."""
+        """Append one record, as the rules do. Raises what they raise, and `ValueError` for what is
+        not the first record."""
         if self._sheet.row is None:
             if not isinstance(record, Started):
                 raise ValueError("it does not begin with its start")
@@ -53,13 +70,16 @@ class Replay:
 def disagreements(row: RunRow, interrupts: Iterable[InterruptRow], replay: Replay) -> list[str]:
     """Where the rows of a run are not what the rules make of its journal.
 
-    Of a run that had ended before rows knew who shaped it and by which record somebody agreed, they still do not: nothing
-    follows from that any more.
+    Of a run that had ended before rows knew who shaped it and by which record somebody agreed, they
+    still do not: nothing follows from that any more.
     """
     assert replay.row is not None
     row = replace(row, title=cleaned(row.title))  # as titles are written now
     if replay.row.status in ENDED:
-        replay.row.requesters = replay.row.requesters if row.requesters else ()
+        if row.requesters:
+            replay.row.requesters = replay.row.requesters
+        else:
+            replay.row.requesters = ()
         interrupts = [_like(found, replay.interrupts.get(found.i)) for found in interrupts]
     wrong = list(_unequal(row, replay.row, ROW))
     rows = {found.i: found for found in interrupts}

@@ -7,30 +7,36 @@ from adjourn.core.codec import encode
 from adjourn.errors import AuditBroken
 from adjourn.stores.audit import SECURITY
 from adjourn.stores.audit_key import AuditKey
-from adjourn.stores.rules.transaction import Rule, Sheet
-from adjourn.stores.rules.values import Ask
+from adjourn.stores.rules.transaction import Sheet, StoreRule
+from adjourn.stores.rules.values import ReadRequest
 from adjourn.stores.seals import Seal, seal_hash
 
 
-def noting(lines: Sequence[Mapping[str, Any]]) -> Rule:
+def noting(lines: Sequence[Mapping[str, Any]]) -> StoreRule:
     """See `Store.note`."""
-    return Rule(Ask(audit=(SECURITY,)), lambda sheet: sheet.noted(lines))
+    return StoreRule(ReadRequest(audit=(SECURITY,)), lambda sheet: sheet.noted(lines))
 
 
-def sealing(key: AuditKey | None, after: Seal | None, most: int) -> Rule:
+def sealing(key: AuditKey | None, after: Seal | None, most: int) -> StoreRule:
     """See `Store.seal`."""
-    ask = Ask(touched=most, seal=after.k if after else 0)
-    return Rule(ask, lambda sheet: seal(sheet, key, after))
+    ask = ReadRequest(touched=most, seal=after.k if after else 0)
+    return StoreRule(ask, lambda sheet: seal(sheet, key, after))
 
 
 def seal(sheet: Sheet, key: AuditKey | None, after: Seal | None) -> Seal | None:
     """See `Store.seal`."""
     store, last = sheet.store_id(), sheet.seal()
     if not store:
-        raise AuditBroken("the id of the store is missing: the store was modified", consequence="nothing was sealed")
+        raise AuditBroken(
+            "the id of the store is missing: the store was modified",
+            consequence="nothing was sealed",
+        )
     if after is not None and sheet.seal(after.k) != after:
         raise AuditBroken(
-            f"seal {after.k}, which this process has made or read, is no longer in the store: the store was modified",
+            (
+                f"seal {after.k}, which this process has made or read, is no longer in the "
+                f"store: the store was modified"
+            ),
             consequence="nothing was sealed",
             advice="compare it with a copy, and with your last anchor: adjourn audit verify --since ANCHOR",
         )
@@ -42,6 +48,8 @@ def seal(sheet: Sheet, key: AuditKey | None, after: Seal | None) -> Seal | None:
     number, at = (last.k + 1 if last else 1), round(sheet.now, 3)
     prev, body = (last.hash if last else b""), encode(covered).decode()
     hash = seal_hash(store, number, at, prev, body)
-    made = Seal(number, at, prev, body, hash, key.kid if key else "", key.sign(hash) if key else b"")
+    made = Seal(
+        number, at, prev, body, hash, key.kid if key else "", key.sign(hash) if key else b""
+    )
     sheet.put_seal(made, covered[-1].scope if covered else None)
     return made

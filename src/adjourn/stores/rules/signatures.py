@@ -1,6 +1,8 @@
-"""Signed decisions, as far as a store goes: whether it asks for seals, and what is undone when one is not believed.
+"""Signed decisions, as far as a store goes: whether it asks for seals, and what is undone when one
+is not believed.
 
-No cryptography here: who stands behind a seal is for workers to say, whose deciders are not in the database.
+No cryptography here: who stands behind a seal is for workers to say, whose deciders are not in the
+database.
 """
 
 from collections.abc import Sequence
@@ -12,16 +14,18 @@ from adjourn.core.state import State
 from adjourn.errors import Invalid, NotAllowed
 from adjourn.stores.protocol import RunRow
 from adjourn.stores.rows import parsed
-from adjourn.stores.rules.transaction import Rule, Sheet
-from adjourn.stores.rules.values import Ask
+from adjourn.stores.rules.transaction import Sheet, StoreRule
+from adjourn.stores.rules.values import ReadRequest
 
 REQUIRE, STOP = "require seals", "stop requiring seals"
 """What the audit says of it."""
 
 
-def requiring_seals(required: bool, by: str, origin: str) -> Rule:
+def requiring_seals(required: bool, by: str, origin: str) -> StoreRule:
     """See `Store.signed`."""
-    return Rule(Ask(signed=True, audit=("",)), lambda sheet: signed(sheet, required, by, origin))
+    return StoreRule(
+        ReadRequest(signed=True, audit=("",)), lambda sheet: signed(sheet, required, by, origin)
+    )
 
 
 def signed(sheet: Sheet, required: bool, by: str, origin: str) -> bool:
@@ -33,21 +37,30 @@ def signed(sheet: Sheet, required: bool, by: str, origin: str) -> bool:
 
 
 def check_sealed(sheet: Sheet, run: str, record: Sealed) -> None:
-    """What decides must carry a seal where the store asks for them; raises `NotAllowed` with what to do."""
+    """What decides must carry a seal where the store asks for them; raises `NotAllowed` with what
+    to do."""
     if record.seal is None:
         if sheet.is_signed():
-            what = "keeps people's answers" if isinstance(record, Forked) else "decides"
+            if isinstance(record, Forked):
+                what = "keeps people's answers"
+            else:
+                what = "decides"
             raise NotAllowed(unsigned(what, run))
         return
     apart = abs(record.seal.at - sheet.now)
     if apart > LEEWAY:
         raise Invalid(
-            f"the decision was signed {apart:.0f} s from now by this store's clock, and at most {LEEWAY:.0f} s are allowed",
+            (
+                f"the decision was signed {apart:.0f} s from now by this store's clock, and at "
+                f"most {LEEWAY:.0f} s are allowed"
+            ),
             advice="set the clocks, and decide again",
         )
 
 
-def _votes(about: Sequence[str], asked: Asked, records: Sequence[tuple[int, AnyRecord]]) -> dict[str, int]:
+def _votes(
+    about: Sequence[str], asked: Asked, records: Sequence[tuple[int, AnyRecord]]
+) -> dict[str, int]:
     """By which records people agree to what was asked under these ids."""
     votes: dict[str, int] = {}
     for seq, record in records:

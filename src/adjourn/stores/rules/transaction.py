@@ -1,7 +1,8 @@
-"""What a rule reads and what it writes, as values: a rule touches no store, so no two stores can differ.
+"""What a rule reads and what it writes, as values: a rule touches no store, so no two stores can
+differ.
 
-A store does three things for every write: it reads what an `Ask` names, lets the rule work on a `Sheet` of that, and writes what
-the sheet then says. A rule that raises has written nothing.
+A store does three things for every write: it reads what an `ReadRequest` names, lets the rule work
+on a `Sheet` of that, and writes what the sheet then says. A rule that raises has written nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,25 +16,26 @@ from adjourn.core.codec import encode
 from adjourn.core.records import AnyRecord, Asked, Suspended, parse
 from adjourn.core.status import Status
 from adjourn.errors import LeaseBusy, UnknownRun
-from adjourn.stores.audit import SECURITY, AuditRow, chain
+from adjourn.stores.audit import SECURITY, AuditLine, chain
 from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.notification import Endpoint, Letter, Wake
+from adjourn.stores.notification import Endpoint, Notification, Wake
 from adjourn.stores.protocol import Halt, RunRow
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.names import check_line
-from adjourn.stores.rules.values import Appended, Ask, Before, Seen, Writes
+from adjourn.stores.rules.values import Appended, Before, ReadRequest, ReadResult, Writes
 from adjourn.stores.seals import Covered, Seal
 
 Record = TypeVar("Record", bound=AnyRecord)
 
 
 class Sheet:
-    """What a rule works on: what was read, under what it has written so far. To read what was not asked for is a mistake."""
+    """What a rule works on: what was read, under what it has written so far. To read what was not
+    asked for is a mistake."""
 
     __slots__ = ("_ask", "_seen", "now", "row", "writes")
 
-    def __init__(self, ask: Ask, seen: Seen, writes: Writes | None = None) -> None:
+    def __init__(self, ask: ReadRequest, seen: ReadResult, writes: Writes | None = None) -> None:
         self._ask, self._seen, self.now = ask, seen, seen.now
         self.writes = writes or Writes()
         self.row = self.writes.row or seen.row
@@ -90,23 +92,28 @@ class Sheet:
         return self._seen.head
 
     def before(self, run: str, seq: int) -> Before | None:
-        """The run that this one goes on with, and the hash of its chain at a record; None if there is none."""
+        """The run that this one goes on with, and the hash of its chain at a record; None if there
+        is none."""
         assert (run, seq) == self._ask.before, f"the run before, {run!r:.80}, was not asked for"
         return self._seen.before
 
     def last(self, session: str, program: str) -> str:
         """The id of the last run of a session that is of a program; "" if there is none."""
-        assert (session, program) == self._ask.last, f"the last run of session {session!r:.80} was not asked for"
+        assert (session, program) == self._ask.last, (
+            f"the last run of session {session!r:.80} was not asked for"
+        )
         return self._seen.last
 
     def later(self) -> Sequence[tuple[str, Status]]:
-        """The runs that go on with this one, also by way of others, and their statuses; the oldest first."""
+        """The runs that go on with this one, also by way of others, and their statuses; the oldest
+        first."""
         assert self._ask.later, "the runs that go on with this one were not asked for"
         return self._seen.later
 
     @property
     def ahead(self) -> str:
-        """The id of a run of its session that comes before this one; "" if it need not wait for another."""
+        """The id of a run of its session that comes before this one; "" if it need not wait for
+        another."""
         assert self._ask.queue, "the run before it in its session was not asked for"
         return self._seen.ahead
 
@@ -123,7 +130,9 @@ class Sheet:
         """All that are open, in the order in which they were opened."""
         ask = self._ask
         missing = ask.otherwise_opens and not self._seen.interrupts.keys() >= set(ask.named)
-        assert self._is_fresh or ask.opens or ask.all_interrupts or missing, "the open interrupts were not asked for"
+        assert self._is_fresh or ask.opens or ask.all_interrupts or missing, (
+            "the open interrupts were not asked for"
+        )
         found = [interrupt for interrupt in self._interrupts() if interrupt.state == "open"]
         return sorted(found, key=lambda interrupt: interrupt.seq)
 
@@ -183,12 +192,13 @@ class Sheet:
     # The audit and its seals
 
     def audited(self, scope: str, entry: Mapping[str, Any]) -> None:
-        """Write a line of the audit; if that fails, so does the action, because both are one transaction."""
+        """Write a line of the audit; if that fails, so does the action, because both are one
+        transaction."""
         check_line(entry)
         number, head = self._last_line(scope)
         at = round(self.now, 3)
         body = encode({"at": at, "run": scope, **entry}).decode()
-        self.writes.audit.append(AuditRow(scope, number + 1, body, chain(head, body)))
+        self.writes.audit.append(AuditLine(scope, number + 1, body, chain(head, body)))
         self.touch(scope, at)
 
     def noted(self, lines: Sequence[Mapping[str, Any]]) -> None:
@@ -224,11 +234,14 @@ class Sheet:
 
     def seal(self, number: int = 0) -> Seal | None:
         """The seal of this number; 0: the last one."""
-        assert self._ask.touched and number in (0, self._ask.seal), f"seal {number} was not asked for"
+        assert self._ask.touched and number in (0, self._ask.seal), (
+            f"seal {number} was not asked for"
+        )
         return self._seen.seals.get(number)
 
     def put_seal(self, seal: Seal, upto: str | None) -> None:
-        """Append a seal, and forget the touched scopes up to this name. Fails if there is one of its number."""
+        """Append a seal, and forget the touched scopes up to this name. Fails if there is one of
+        its number."""
         self.writes.seal, self.writes.untouch = seal, upto
 
     # Halts, signatures, and who is told
@@ -296,11 +309,11 @@ class Sheet:
         """Remove one and its letters."""
         self.writes.drop_endpoints.append(name)
 
-    def post(self, letter: Letter) -> None:
+    def post(self, letter: Notification) -> None:
         """Add a letter; its `n` is the next number."""
         self.writes.post.append(letter)
 
-    def letter(self, number: int) -> Letter | None:
+    def letter(self, number: int) -> Notification | None:
         """The letter of this number."""
         assert number in self._ask.letters, f"letter {number} was not asked for"
         if number in self.writes.drop_letters:
@@ -310,7 +323,7 @@ class Sheet:
                 return letter
         return self._seen.letters.get(number)
 
-    def put_letter(self, letter: Letter) -> None:
+    def put_letter(self, letter: Notification) -> None:
         """Change its state, tries, time and error."""
         self.writes.put_letters.append(letter)
 
@@ -318,7 +331,7 @@ class Sheet:
         """Remove it."""
         self.writes.drop_letters.append(number)
 
-    def due_letters(self) -> Sequence[Letter]:
+    def due_letters(self) -> Sequence[Notification]:
         """Those that are due, in order; of one run to one endpoint only the first."""
         assert self._ask.take, "the letters that are due were not asked for"
         return self._seen.due
@@ -329,7 +342,9 @@ class Sheet:
         """Whether somebody wants wakes."""
         if self.writes.waking is not None:
             return self.writes.waking
-        assert self._ask.run or self._ask.waking or self._ask.asleep, "whether wakes are wanted was not asked for"
+        assert self._ask.run or self._ask.waking or self._ask.asleep, (
+            "whether wakes are wanted was not asked for"
+        )
         return self._seen.waking
 
     def set_waking(self, wanted: bool) -> None:
@@ -337,21 +352,26 @@ class Sheet:
         self.writes.waking = wanted
 
     def asleep(self) -> Sequence[RunRow]:
-        """The runs that may have to be woken; see `Ask.asleep`."""
+        """The runs that may have to be woken; see `ReadRequest.asleep`."""
         assert self._ask.asleep, "the runs that are asleep were not asked for"
         return self._seen.asleep
 
     def wake(self, row: RunRow) -> None:
-        """A wake for a run that is due, or will be at a time. Without knowing the halts, what waits for one waits on."""
-        halts = self.halted() if self._ask.halts else frozenset(row.blocked)
+        """A wake for a run that is due, or will be at a time. Without knowing the halts, what waits
+        for one waits on."""
+        if self._ask.halts:
+            halts = self.halted()
+        else:
+            halts = frozenset(row.blocked)
         for at in (self.now, row.wake_at):
             if row.due(at, halts):
                 self.writes.wakes[row.id] = at
                 return
 
     def wake_if_due(self) -> None:
-        """A wake for the run of this sheet, if somebody wants them and something was recorded: by others than its holder, or
-        with its lease given back. What a holder records and goes on makes the run no more due than it was."""
+        """A wake for the run of this sheet, if somebody wants them and something was recorded: by
+        others than its holder, or with its lease given back. What a holder records and goes on
+        makes the run no more due than it was."""
         row, journal = self.writes.row, self.writes.journal
         if row is None or not journal or not self.is_waking():
             return
@@ -372,19 +392,22 @@ class Sheet:
         self.writes.drop_wakes.append(number)
 
 
-class Rule(msgspec.Struct, frozen=True):
-    """Something that may be done to a store: `work` makes of what `ask` names what is to be written, and a result.
+class StoreRule(msgspec.Struct, frozen=True):
+    """Something that may be done to a store: `work` makes of what `ask` names what is to be
+    written, and a result.
 
-    `light`: should it be lost with the power, nothing is lost that anybody was told of; so nobody waits for the disk.
+    `light`: should it be lost with the power, nothing is lost that anybody was told of; so nobody
+        waits for the disk.
     """
 
-    ask: Ask
+    ask: ReadRequest
     work: Callable[[Sheet], Any]
     light: bool = False
 
 
 class Find(msgspec.Struct, frozen=True):
-    """Runs that a worker could take: those of these programs that are due and that nobody holds, the oldest first; not those in `but`.
+    """Runs that a worker could take: those of these programs that are due and that nobody holds,
+    the oldest first; not those in `but`.
 
     `replaces` and `spares`: see `Store.claim`.
     """
@@ -397,22 +420,24 @@ class Find(msgspec.Struct, frozen=True):
 
 
 class Each(msgspec.Struct, frozen=True):
-    """One rule for each run that is found, all in one transaction. Those that a rule refuses, or has nothing to do for, are left out."""
+    """One rule for each run that is found, all in one transaction. Those that a rule refuses, or
+    has nothing to do for, are left out."""
 
     find: Find
-    rule: Callable[[str], Rule]
+    rule: Callable[[str], StoreRule]
     light: bool = False
 
 
 class Whole(msgspec.Struct, frozen=True):
-    """One rule for each run of a conversation, all in one transaction. If one is refused, all that is done is to record that."""
+    """One rule for each run of a conversation, all in one transaction. If one is refused, all that
+    is done is to record that."""
 
     run: str
-    rule: Callable[[str], Rule]
+    rule: Callable[[str], StoreRule]
     light: bool = False
 
 
-class Failed(msgspec.Struct, frozen=True):
+class RecordedRefusal(msgspec.Struct, frozen=True):
     """A refusal that is itself recorded: the transaction commits, then the error is raised."""
 
     error: Exception
@@ -421,8 +446,8 @@ class Failed(msgspec.Struct, frozen=True):
 class Book(Protocol):
     """What a store supplies, inside a transaction."""
 
-    def read(self, ask: Ask) -> Seen:
-        """What an `Ask` names, with everything that was written before."""
+    def read(self, ask: ReadRequest) -> ReadResult:
+        """What an `ReadRequest` names, with everything that was written before."""
         ...
 
     def find(self, find: Find) -> Sequence[str]:
@@ -430,7 +455,8 @@ class Book(Protocol):
         ...
 
     def conversation(self, run: str) -> Sequence[str]:
-        """A run, those that it goes on with and those that go on with it, also by way of others; the newest first, none that was erased."""
+        """A run, those that it goes on with and those that go on with it, also by way of others;
+        the newest first, none that was erased."""
         ...
 
     def write(self, writes: Writes) -> None:
@@ -442,19 +468,21 @@ class Book(Protocol):
         ...
 
 
-def worked(book: Book, rule: Rule) -> tuple[Any, Writes]:
-    """What a rule gives, and what it wants to be written. Nothing is written yet; if it raises, nothing will be."""
+def worked(book: Book, rule: StoreRule) -> tuple[Any, Writes]:
+    """What a rule gives, and what it wants to be written. Nothing is written yet; if it raises,
+    nothing will be."""
     sheet = Sheet(rule.ask, book.read(rule.ask))
     result = rule.work(sheet)
     sheet.wake_if_due()  # here, so that no rule can forget it
     return result, sheet.writes
 
 
-def carried_out(book: Book, work: Rule | Each | Whole) -> Any:
-    """Let a rule work, and write what it says. An `AdjournError` is the rule's: nothing was written then."""
+def carried_out(book: Book, work: StoreRule | Each | Whole) -> Any:
+    """Let a rule work, and write what it says. An `AdjournError` is the rule's: nothing was written
+    then."""
     if isinstance(work, Whole):
         return _all_or_none(book, work)
-    if isinstance(work, Rule):
+    if isinstance(work, StoreRule):
         result, writes = worked(book, work)
         book.write(writes)
         return result
@@ -467,14 +495,14 @@ def carried_out(book: Book, work: Rule | Each | Whole) -> Any:
     return done
 
 
-def _all_or_none(book: Book, work: Whole) -> list[Any] | Failed:
+def _all_or_none(book: Book, work: Whole) -> list[Any] | RecordedRefusal:
     book.flush()
     done: list[tuple[Any, Writes]] = []
     refused: list[tuple[Any, Writes]] = []
     for run in book.conversation(work.run) or (work.run,):
         result, writes = worked(book, work.rule(run))
         done.append((result, writes))
-        if isinstance(result, Failed):
+        if isinstance(result, RecordedRefusal):
             refused.append((result, writes))
     for _, writes in refused or done:
         book.write(writes)

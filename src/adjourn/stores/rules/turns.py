@@ -14,12 +14,16 @@ from adjourn.stores.rules.transaction import Sheet
 def turn_of(run: str, lines: Sequence[tuple[int, str | None]], head: bytes) -> Turn:
     """A turn of its lines; without records if their content is gone."""
     bodies = present(lines)
-    records = parsed(bodies) if len(bodies) == len(lines) else []
+    if len(bodies) == len(lines):
+        records = parsed(bodies)
+    else:
+        records = []
     return Turn(run, lines[-1][0], head, records)
 
 
 def turns_of(rows: Iterable[tuple[int, str, int, str | None, bytes]]) -> list[Turn]:
-    """Turns of rows (place of the turn, run, number of the record, its body, its hash), in order."""
+    """Turns of rows (place of the turn, run, number of the record, its body, its hash), in
+    order."""
     found: list[Turn] = []
     for (_, run), records in groupby(rows, key=lambda row: row[:2]):
         whole = list(records)
@@ -29,12 +33,16 @@ def turns_of(rows: Iterable[tuple[int, str, int, str | None, bytes]]) -> list[Tu
 
 
 def follows(started: Started) -> tuple[str, str] | None:
-    """The session and the program whose last run this one goes on with; None if it was chosen otherwise."""
-    return (started.session, started.program) if started.options.get("after") == "session" else None
+    """The session and the program whose last run this one goes on with; None if it was chosen
+    otherwise."""
+    if started.options.get("after") == "session":
+        return (started.session, started.program)
+    return None
 
 
 def check_after(sheet: Sheet, started: Started, *, new: bool) -> None:
-    """The run that this one goes on with has ended, and its journal is the one that is meant; see `Store.create`."""
+    """The run that this one goes on with has ended, and its journal is the one that is meant; see
+    `Store.create`."""
     ref = started.before
     if new and (session := follows(started)) and sheet.last(*session) != (ref.run if ref else ""):
         raise SessionMoved(started.session)
@@ -48,7 +56,10 @@ def check_after(sheet: Sheet, started: Started, *, new: bool) -> None:
         raise RunErased(row.id, row.title)
     if row.status not in ENDED:
         raise Refused(
-            ref.run, "continue", row.status.value, advice="finish or cancel it first, then start the next turn"
+            ref.run,
+            "continue",
+            row.status.value,
+            advice="finish or cancel it first, then start the next turn",
         )
     if not before.head or before.head.hex() != ref.head:
         raise BrokenHistory(started.run, ref.run, ref.seq)

@@ -1,4 +1,5 @@
-"""What a rule asks for, what was read, and what it wants to be written: plain values, which a store can send anywhere."""
+"""What a rule asks for, what was read, and what it wants to be written: plain values, which a store
+can send anywhere."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -7,10 +8,10 @@ from typing import Any, Literal
 import msgspec
 
 from adjourn.core.status import Status
-from adjourn.stores.audit import AuditRow
+from adjourn.stores.audit import AuditLine
 from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.notification import Endpoint, Letter, Wake
+from adjourn.stores.notification import Endpoint, Notification, Wake
 from adjourn.stores.protocol import Halt, RunRow
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.seals import Covered, Seal
@@ -19,8 +20,9 @@ LAST = -1
 """The number by which the last record is asked for."""
 
 
-class Ask(msgspec.Struct, frozen=True, gc=False):
-    """What a rule needs to see; it follows from the rule's arguments alone, before anything is read."""
+class ReadRequest(msgspec.Struct, frozen=True, gc=False):
+    """What a rule needs to see; it follows from the rule's arguments alone, before anything is
+    read."""
 
     run: str = ""
     tail: int = -1
@@ -47,12 +49,14 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
     """The interrupts on which these calls live."""
     all_interrupts: bool = False
     openings: bool = False
-    """The records that opened the named interrupts, and those by which people have agreed to them."""
+    """The records that opened the named interrupts, and those by which people have agreed to
+    them."""
     request: str = ""
     owner: bool = False
     """Until when the worker lives that has the run."""
     audit: tuple[str, ...] = ()
-    """The last lines of these audits. If the run is asked for and there is none: that of the global one, too."""
+    """The last lines of these audits. If the run is asked for and there is none: that of the global
+    one, too."""
     halts: bool = False
     holds: bool = False
     endpoints: bool = False
@@ -67,11 +71,13 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
     waking: bool = False
     """Whether wakes are wanted. Whoever asks for a run is told, too."""
     asleep: Literal["", "blocked", "all"] = ""
-    """The runs that wait for halts to be lifted, if wakes are wanted; or all that are due, or at a time, as well."""
+    """The runs that wait for halts to be lifted, if wakes are wanted; or all that are due, or at a
+    time, as well."""
     wakes: int = 0
     """So many wakes that are due."""
     touched: int = 0
-    """The id of the store, its last seal, and so many scopes that were touched since they were sealed;"""
+    """The id of the store, its last seal, and so many scopes that were touched since they were
+    sealed;"""
     seal: int = 0
     """the seal of this number, too."""
 
@@ -80,14 +86,16 @@ NOTHING: Any = MappingProxyType[Any, Any]({})
 
 
 class Before(msgspec.Struct, frozen=True):
-    """The run that another goes on with, and the hash of its chain at the record that was named; b"" if it has none such."""
+    """The run that another goes on with, and the hash of its chain at the record that was named;
+    b"" if it has none such."""
 
     row: RunRow
     head: bytes = b""
 
 
-class Seen(msgspec.Struct):
-    """What was read, inside the transaction; `now` is the transaction's time. The rows are the rule's to change."""
+class ReadResult(msgspec.Struct):
+    """What was read, inside the transaction; `now` is the transaction's time. The rows are the
+    rule's to change."""
 
     now: float
     row: RunRow | None = None
@@ -110,8 +118,8 @@ class Seen(msgspec.Struct):
     endpoints: Sequence[Endpoint] = ()
     signed: bool = False
     erasures: int = 0
-    letters: Mapping[int, Letter] = NOTHING
-    due: Sequence[Letter] = ()
+    letters: Mapping[int, Notification] = NOTHING
+    due: Sequence[Notification] = ()
     waking: bool = False
     asleep: Sequence[RunRow] = ()
     wakes: Sequence[Wake] = ()
@@ -131,12 +139,16 @@ class Appended(msgspec.Struct, frozen=True, gc=False):
 
 
 class Writes(msgspec.Struct):
-    """What is to be written, all or nothing. `row`: as it is after all of it; `new`: there is none yet.
+    """What is to be written, all or nothing. `row`: as it is after all of it; `new`: there is none
+    yet.
 
-    `wiped`: before anything is appended, every body and every hash of the journal goes but the last hash, and all that there
-    is of the run elsewhere, and the row's own words are written anew. `gone`: these workers are forgotten unless a run still names
-    them. `removed`: all of this run goes. `waking`: from now on wakes are wanted; or not, and then all that there are go.
-    `wakes`: when these runs are due; each in the place of the one that the run may have, under a new number.
+    `wiped`: before anything is appended, every body and every hash of the journal goes but the last
+        hash, and all that there
+    is of the run elsewhere, and the row's own words are written anew. `gone`: these workers are
+    forgotten unless a run still names them. `removed`: all of this run goes. `waking`: from now on
+    wakes are wanted; or not, and then all that there are go.
+    `wakes`: when these runs are due; each in the place of the one that the run may have, under a
+        new number.
     """
 
     row: RunRow | None = None
@@ -148,7 +160,7 @@ class Writes(msgspec.Struct):
     request: tuple[str, int, str] | None = None
     beats: dict[str, float] = {}
     gone: list[str] = []
-    audit: list[AuditRow] = []
+    audit: list[AuditLine] = []
     touched: dict[str, float] = {}
     put_halts: list[Halt] = []
     drop_halts: list[str] = []
@@ -158,8 +170,8 @@ class Writes(msgspec.Struct):
     misfit: Misfit | None = None
     put_endpoints: list[Endpoint] = []
     drop_endpoints: list[str] = []
-    post: list[Letter] = []
-    put_letters: list[Letter] = []
+    post: list[Notification] = []
+    put_letters: list[Notification] = []
     drop_letters: list[int] = []
     waking: bool | None = None
     wakes: dict[str, float] = {}

@@ -1,21 +1,22 @@
-"""Wakes: rows that say which run is due, for whoever drives runs from outside. That one is due is written by `Sheet.wake_if_due`."""
+"""Wakes: rows that say which run is due, for whoever drives runs from outside. That one is due is
+written by `Sheet.wake_if_due`."""
 
 from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from adjourn.stores.notification import Wake
-from adjourn.stores.rules.transaction import Rule, Sheet
-from adjourn.stores.rules.values import Ask
+from adjourn.stores.rules.transaction import Sheet, StoreRule
+from adjourn.stores.rules.values import ReadRequest
 
 WANT, STOP = "want wakes", "want no wakes"
 """What the audit says of it."""
 
 
-def wanting(wanted: bool, by: str, origin: str) -> Rule:
+def wanting(wanted: bool, by: str, origin: str) -> StoreRule:
     """See `Store.waking`."""
-    ask = Ask(waking=True, asleep="all" if wanted else "", halts=True, audit=("",))
-    return Rule(ask, lambda sheet: want(sheet, wanted, by, origin))
+    ask = ReadRequest(waking=True, asleep="all" if wanted else "", halts=True, audit=("",))
+    return StoreRule(ask, lambda sheet: want(sheet, wanted, by, origin))
 
 
 def want(sheet: Sheet, wanted: bool, by: str, origin: str) -> bool:
@@ -28,19 +29,19 @@ def want(sheet: Sheet, wanted: bool, by: str, origin: str) -> bool:
     return wanted
 
 
-def acknowledging(done: Sequence[Wake]) -> Rule:
+def acknowledging(done: Sequence[Wake]) -> StoreRule:
     """The first half of `Store.wakes`. Should it be lost with the power, somebody is told twice."""
 
     def work(sheet: Sheet) -> None:
         for wake in done:
             sheet.drop_wake(wake.n)
 
-    return Rule(Ask(), work, light=True)
+    return StoreRule(ReadRequest(), work, light=True)
 
 
-def taking(limit: int, hold: float) -> Rule:
+def taking(limit: int, hold: float) -> StoreRule:
     """The second half of `Store.wakes`."""
-    return Rule(Ask(wakes=limit), lambda sheet: take(sheet, hold), light=True)
+    return StoreRule(ReadRequest(wakes=limit), lambda sheet: take(sheet, hold), light=True)
 
 
 def take(sheet: Sheet, hold: float) -> list[Wake]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
-from adjourn.stores.audit import AuditRow, Broken
+from adjourn.stores.audit import AuditLine, BrokenChain
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Hold
 from adjourn.stores.notification import Endpoint
@@ -15,7 +15,7 @@ from adjourn.stores.ruled_store import Ruled
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.seals import MOST, Anchor, Seal
 from adjourn.stores.sqlite import lists
-from adjourn.stores.sqlite.batch_thread import Worker
+from adjourn.stores.sqlite.batch_thread import BatchThread
 from adjourn.stores.sqlite.rows import (
     COLUMNS,
     INTERRUPT,
@@ -36,15 +36,19 @@ if TYPE_CHECKING:
 class SQLiteAudit(Ruled):
     """The part of `SQLiteStore` that is about the audit."""
 
-    _lists: Worker
-    _reader: Worker
+    _lists: BatchThread
+    _reader: BatchThread
     _connect: Callable[[], Any]
 
-    async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
+    async def audit(
+        self, scope: str | None = None, *, after: int = 0, limit: int = 100
+    ) -> list[AuditLine]:
         """See `Store.audit`."""
         return await self._lists.ask(lambda db: lists.audit(db, scope, after, limit))
 
-    async def recent(self, before: str = "", limit: int = 100, *, security: bool = False) -> list[AuditRow]:
+    async def recent(
+        self, before: str = "", limit: int = 100, *, security: bool = False
+    ) -> list[AuditLine]:
         """See `Store.recent`."""
         return await self._lists.ask(lambda db: lists.recent(db, before, limit, security))
 
@@ -52,9 +56,13 @@ class SQLiteAudit(Ruled):
         """See `Store.identity`."""
         return await self._reader.ask(store_id)
 
-    async def seal(self, key: AuditKey | None = None, *, after: Seal | None = None, most: int = MOST) -> Seal | None:
+    async def seal(
+        self, key: AuditKey | None = None, *, after: Seal | None = None, most: int = MOST
+    ) -> Seal | None:
         """See `Store.seal`."""
-        if not await self._reader.ask(_is_unsealed):  # most of the time; then nobody waits for the file
+        if not await self._reader.ask(
+            _is_unsealed
+        ):  # most of the time; then nobody waits for the file
             return None
         return await super().seal(key, after=after, most=most)
 
@@ -64,16 +72,22 @@ class SQLiteAudit(Ruled):
             sql, values = f"select {SEAL} from seal order by k desc limit ?", (-after,)
         else:
             sql, values = f"select {SEAL} from seal where k > ? order by k limit ?", (after, limit)
-        found: list[Seal] = await self._reader.ask(lambda db: list(starmap(Seal, db.execute(sql, values))))
+        found: list[Seal] = await self._reader.ask(
+            lambda db: list(starmap(Seal, db.execute(sql, values)))
+        )
         return sorted(found, key=lambda x: x.k)
 
-    async def verify(self, keys: Sequence[AuditKey] = (), since: Anchor | None = None) -> "Verification":
+    async def verify(
+        self, keys: Sequence[AuditKey] = (), since: Anchor | None = None
+    ) -> "Verification":
         """See `Store.verify`."""
 
         from adjourn.stores.verification import verified
 
         def work() -> "Verification":
-            db = self._connect()  # of its own: it reads everything, and nobody else should wait for that
+            db = (
+                self._connect()
+            )  # of its own: it reads everything, and nobody else should wait for that
             try:
                 with db:  # one view of the file, whatever is written meanwhile
                     return verified(_Evidence(db), keys, since)
@@ -84,7 +98,8 @@ class SQLiteAudit(Ruled):
 
 
 def _is_unsealed(db: Any) -> bool:
-    """Whether a sealer could have something to do: a scope was touched, or the last seal is not signed."""
+    """Whether a sealer could have something to do: a scope was touched, or the last seal is not
+    signed."""
     if db.execute("select 1 from touched limit 1").fetchone():
         return True
     last = db.execute("select kid from seal order by k desc limit 1").fetchone()
@@ -103,34 +118,40 @@ class _Evidence:
     def scopes(self) -> Iterable[tuple[str, int, bytes]]:
         return self._db.execute("select scope, n, head from audit_head").fetchall()
 
-    def strays(self) -> Iterable[Broken]:
-        headless = "select distinct scope from audit where scope not in (select scope from audit_head)"
+    def strays(self) -> Iterable[BrokenChain]:
+        headless = (
+            "select distinct scope from audit where scope not in (select scope from audit_head)"
+        )
         lost = "select distinct run from journal where run not in (select n from run)"
         asked = "select distinct run from interrupt where run not in (select n from run)"
         for scope in first_column(self._db.execute(headless)):
-            yield Broken("audit of", scope, 1, "nothing says how long it was")
+            yield BrokenChain("audit of", scope, 1, "nothing says how long it was")
         for number in first_column(self._db.execute(lost)):
-            yield Broken("journal of", f"run number {number}", 1, "its run is missing")
+            yield BrokenChain("journal of", f"run number {number}", 1, "its run is missing")
         for number in first_column(self._db.execute(asked)):
-            yield Broken("rows of", f"run number {number}", 0, "its run is missing")
+            yield BrokenChain("rows of", f"run number {number}", 0, "its run is missing")
 
     def lines(self, scope: str) -> "Iterable[Line]":
-        return self._db.execute("select n, body, head from audit where scope = ? order by n", (scope,))
+        return self._db.execute(
+            "select n, body, head from audit where scope = ? order by n", (scope,)
+        )
 
     def line(self, scope: str, number: int) -> "Line | None":
         sql = "select n, body, head from audit where scope = ? and n = ?"
         return self._db.execute(sql, (scope, number)).fetchone()
 
-    def runs(self) -> Iterable[RunRow | Broken]:
+    def runs(self) -> Iterable[RunRow | BrokenChain]:
         for row in self._db.execute(f"select {COLUMNS} from run"):
             try:
                 yield run_row(row)
             except (KeyError, ValueError, TypeError) as e:
-                yield Broken("rows of", row[0], 0, f"its row cannot be read: {e!r:.200}")
+                yield BrokenChain("rows of", row[0], 0, f"its row cannot be read: {e!r:.200}")
 
     def journal(self, row: RunRow) -> "Iterable[Line]":
         whole = (key(row.n, 0), key(row.n + 1, 0))
-        return self._db.execute("select seq, body, head from journal where key between ? and ? order by key", whole)
+        return self._db.execute(
+            "select seq, body, head from journal where key between ? and ? order by key", whole
+        )
 
     def interrupts(self, row: RunRow) -> Iterable[InterruptRow]:
         rows = self._db.execute(f"select {INTERRUPT} from interrupt where run = ?", (row.n,))

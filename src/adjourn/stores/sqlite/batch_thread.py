@@ -1,4 +1,5 @@
-"""One thread with one connection: all writes of a process go through it, and those that wait share one fsync."""
+"""One thread with one connection: all writes of a process go through it, and those that wait share
+one fsync."""
 
 import asyncio
 import os
@@ -8,24 +9,27 @@ from collections.abc import Callable
 from typing import Any
 
 from adjourn.errors import StoreError
-from adjourn.stores.rules.transaction import Each, Rule, Whole
-from adjourn.stores.work_request import Request, settle
+from adjourn.stores.rules.transaction import Each, StoreRule, Whole
+from adjourn.stores.work_request import WorkRequest, settle
 
 BATCH = 256
 
 
-class Worker:
-    """Runs batches in a thread of its own. `transact(batch)` fills in each request's result or error."""
+class BatchThread:
+    """Runs batches in a thread of its own. `transact(batch)` fills in each request's result or
+    error."""
 
-    def __init__(self, name: str, transact: Callable[[list[Request]], None], done: Callable[[], None]) -> None:
-        self._queue: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
+    def __init__(
+        self, name: str, transact: Callable[[list[WorkRequest]], None], done: Callable[[], None]
+    ) -> None:
+        self._queue: queue.SimpleQueue[WorkRequest | None] = queue.SimpleQueue()
         self._transact, self._done = transact, done
         self._closed = False
         self._pid = os.getpid()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
-    async def ask(self, work: Callable[[Any], Any] | Rule | Each | Whole) -> Any:
+    async def ask(self, work: Callable[[Any], Any] | StoreRule | Each | Whole) -> Any:
         """Let the thread do `work`: whatever its `transact` understands.
 
         Cancelling the caller does not stop it: a transaction is never cut in half.
@@ -34,9 +38,10 @@ class Worker:
             raise StoreError("the store is closed", advice="open a new one")
         if os.getpid() != self._pid:
             raise StoreError(
-                f"this store was opened in process {self._pid}, before a fork", advice="open it again in this one"
+                f"this store was opened in process {self._pid}, before a fork",
+                advice="open it again in this one",
             )
-        request = Request(work, asyncio.get_running_loop())
+        request = WorkRequest(work, asyncio.get_running_loop())
         self._queue.put(request)
         return await request.future
 
@@ -50,7 +55,7 @@ class Worker:
     def _run(self) -> None:
         last = False
         while not last:
-            batch: list[Request] = []
+            batch: list[WorkRequest] = []
             item = self._queue.get()
             while item is not None and len(batch) < BATCH - 1 and not self._queue.empty():
                 batch.append(item)

@@ -20,7 +20,9 @@ def connect(path: str) -> Any:  # apsw's types are not complete
     """A connection set up as every one of ours must be; refuses what would break the promises."""
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
-        raise StoreError(f"directory {folder!r} does not exist", advice="create it, or use another path")
+        raise StoreError(
+            f"directory {folder!r} does not exist", advice="create it, or use another path"
+        )
     try:
         new = not os.path.exists(path)
         db: Any = apsw.Connection(path)
@@ -29,7 +31,8 @@ def connect(path: str) -> Any:  # apsw's types are not complete
         started = time.monotonic()
 
         def busy(tries: int) -> bool:
-            # SQLite's own handler backs off to 100 ms; two processes on one file then wait ten times longer.
+            # SQLite's own handler backs off to 100 ms; two processes on one file then wait ten
+            # times longer.
             nonlocal started
             if tries == 0:
                 started = time.monotonic()
@@ -38,10 +41,15 @@ def connect(path: str) -> Any:  # apsw's types are not complete
 
         db.set_busy_handler(busy)
         refuse_foreign(db, path)
-        if new and os.path.exists(path):  # what waits in it, and the secrets of webhooks, are for its owner
+        if new and os.path.exists(
+            path
+        ):  # what waits in it, and the secrets of webhooks, are for its owner
             os.chmod(path, 0o600)
         if _write_ahead(db) != "wal":
-            raise StoreError(f"{path!r} cannot use write-ahead logging", advice="put the database on a local disk")
+            raise StoreError(
+                f"{path!r} cannot use write-ahead logging",
+                advice="put the database on a local disk",
+            )
         # NORMAL may lose the last commits with the power; a recorded call would then run again.
         db.pragma("synchronous", "full")
         db.pragma("journal_size_limit", 16 * 1024 * 1024)
@@ -53,7 +61,8 @@ def connect(path: str) -> Any:  # apsw's types are not complete
 def _write_ahead(db: Any) -> str:
     """Ask for a write-ahead log; the journal mode that the file has then.
 
-    While others ask for the same of a new file, SQLite gives up at once instead of waiting: two of them could wait for each other.
+    While others ask for the same of a new file, SQLite gives up at once instead of waiting: two of
+    them could wait for each other.
     """
     until = time.monotonic() + BUSY_SECONDS
     while True:
@@ -73,7 +82,9 @@ def refuse_foreign(db: Any, path: str) -> None:
     db.execute("commit")
     if not tables >= {"run", "journal"} if version else tables:
         raise StoreError(
-            f"{path!r} is not an Adjourn database", consequence="nothing was changed", advice="use another path"
+            f"{path!r} is not an Adjourn database",
+            consequence="nothing was changed",
+            advice="use another path",
         )
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from adjourn.errors import Conflict
-from adjourn.stores.audit import AuditRow
+from adjourn.stores.audit import AuditLine
 from adjourn.stores.contents import OneRun, Rest
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.notification import Letter
+from adjourn.stores.notification import Notification
 from adjourn.stores.private_file import PARTS
 from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.values import Appended
@@ -53,22 +53,33 @@ class SQLiteContents:
         sql = "select seq, epoch, body, head from journal where key between ? and ? order by key"
         for values in self._db.execute(f"select {COLUMNS} from run order by n"):
             row = run_row(values)
-            journal = list(starmap(Appended, self._db.execute(sql, (key(row.n, 0), key(row.n + 1, 0)))))
-            asked = self._db.execute(f"select {INTERRUPT} from interrupt where run = ? order by i", (row.n,))
+            journal = list(
+                starmap(Appended, self._db.execute(sql, (key(row.n, 0), key(row.n + 1, 0))))
+            )
+            asked = self._db.execute(
+                f"select {INTERRUPT} from interrupt where run = ? order by i", (row.n,)
+            )
             interrupts = list(map(interrupt_row, asked))
             requests = self._db.execute(
                 "select id, seq, body from request where run = ? order by id", (row.n,)
             ).fetchall()
             said = self._db.execute("select body from misfit where run = ?", (row.n,)).fetchone()
-            wake = self._db.execute("select not_before from wake where run = ?", (row.n,)).fetchone()
+            wake = self._db.execute(
+                "select not_before from wake where run = ?", (row.n,)
+            ).fetchone()
             yield OneRun(
-                row, journal, interrupts, requests, _misfit(said[0]) if said else None, wake[0] if wake else None
+                row,
+                journal,
+                interrupts,
+                requests,
+                _misfit(said[0]) if said else None,
+                wake[0] if wake else None,
             )
 
-    def lines(self) -> Iterator[AuditRow]:
+    def lines(self) -> Iterator[AuditLine]:
         """See `Contents.lines`."""
         for values in self._db.execute("select scope, n, body, head from audit order by scope, n"):
-            yield AuditRow(*values)
+            yield AuditLine(*values)
 
     def seals(self) -> Iterator[Seal]:
         """See `Contents.seals`."""
@@ -78,10 +89,20 @@ class SQLiteContents:
     def rest(self) -> Rest:
         """See `Contents.rest`."""
         return Rest(
-            list(starmap(Halt, self._db.execute("select scope, by, reason, at from halt order by at, scope"))),
+            list(
+                starmap(
+                    Halt,
+                    self._db.execute("select scope, by, reason, at from halt order by at, scope"),
+                )
+            ),
             holds(self._db),
             endpoints(self._db),
-            list(starmap(Letter, self._db.execute(f"select {', '.join(LETTER)} from letter order by n"))),
+            list(
+                starmap(
+                    Notification,
+                    self._db.execute(f"select {', '.join(LETTER)} from letter order by n"),
+                )
+            ),
             dict(self._db.execute("select scope, at from touched").fetchall()),
             is_signed(self._db),
             is_waking(self._db),
@@ -107,14 +128,18 @@ class SQLiteFilling:
 
     def put_requests(self, requests: Sequence[tuple[str, str, int, str]]) -> None:
         """See `Filling.put_requests`."""
-        self._db.executemany("insert into request select n, ?2, ?3, ?4 from run where id = ?1", requests)
+        self._db.executemany(
+            "insert into request select n, ?2, ?3, ?4 from run where id = ?1", requests
+        )
 
 
 @contextmanager
 def filling(path: str, identity: tuple[str, int]) -> Generator[SQLiteFilling]:
     """A new file, to be filled: all of it, or there is none."""
     if os.path.exists(path):
-        raise Conflict(f"file {path!r} already exists", consequence="nothing was copied", advice="name another")
+        raise Conflict(
+            f"file {path!r} already exists", consequence="nothing was copied", advice="name another"
+        )
     db = connect(path)
     try:
         try:

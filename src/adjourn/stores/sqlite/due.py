@@ -12,9 +12,11 @@ from adjourn.stores.sqlite.rows import COLUMNS, run_row
 _MINE = "program in (select value from json_each(?1))"
 # By the small indexes, whatever SQLite thinks: a program may have had a million runs.
 _DUE = (
-    f"select {COLUMNS} from run indexed by run_due where status in ('ready', 'pausing', 'cancelling') and {_MINE} "
+    f"select {COLUMNS} from run indexed by run_due where status in ('ready', 'pausing', "
+    f"'cancelling') and {_MINE} "
     f"union select {COLUMNS} from run indexed by run_wake where wake_at > 0 and wake_at <= ?2 and {_MINE} "
-    f"union select {COLUMNS} from run indexed by run_blocked where blocked <> '' and {_MINE} order by updated_at"
+    f"union select {COLUMNS} from run indexed by run_blocked where blocked <> '' and "
+    f"{_MINE} order by updated_at"
 )
 _AHEAD = """
 select b.id from run r
@@ -31,12 +33,14 @@ _ASLEEP = (
 
 
 def asleep(db: Any, *, blocked: bool) -> list[RunRow]:
-    """Every run that may have to be woken; `blocked`: only those that wait for a halt to be lifted."""
+    """Every run that may have to be woken; `blocked`: only those that wait for a halt to be
+    lifted."""
     return list(map(run_row, db.execute(_BLOCKED if blocked else _ASLEEP)))
 
 
 def ahead(db: Any, row: RunRow) -> str:
-    """The run of its session for which a run has to wait that was started with a queue and has not begun; "" if there is none.
+    """The run of its session for which a run has to wait that was started with a queue and has not
+    begun; "" if there is none.
 
     What was started before it has ended, or ends some day: nothing can come in between.
     """
@@ -47,7 +51,8 @@ def ahead(db: Any, row: RunRow) -> str:
 
 
 def due(db: Any, programs: Sequence[str], now: float) -> Iterator[RunRow]:
-    """The runs of these programs in which a worker has something to do, whoever has them; the oldest first.
+    """The runs of these programs in which a worker has something to do, whoever has them; the
+    oldest first.
 
     Not limited by SQL: those that are halted still must not crowd out those that are due.
     """

@@ -46,7 +46,8 @@ class DatabaseFile:
             yield db
         except apsw.Error as e:
             raise StoreError(
-                f"{self.path!r} cannot be read as a database: {e}", consequence="nothing was changed"
+                f"{self.path!r} cannot be read as a database: {e}",
+                consequence="nothing was changed",
             ) from e
         finally:
             if db is not None:
@@ -98,7 +99,12 @@ class DatabaseFile:
             "union all select 'open', count(*) from interrupt where state = 'open' "
             "union all select 'halts', count(*) from halt"
         )
-        return {**numbers, "statuses": self.count("select status, count(*) from run group by status order by 2 desc")}
+        return {
+            **numbers,
+            "statuses": self.count(
+                "select status, count(*) from run group by status order by 2 desc"
+            ),
+        }
 
     def programs(self) -> list[str]:
         """The agents and flows that have runs in it."""
@@ -112,7 +118,10 @@ class DatabaseFile:
     def damage(self, *, deep: bool) -> list[str]:
         """What SQLite finds wrong with its own structure."""
         with self.reading() as db:
-            check = "integrity_check" if deep else "quick_check"
+            if deep:
+                check = "integrity_check"
+            else:
+                check = "quick_check"
             found = first_column(db.execute(f"pragma {check}(20)"))
         return [] if found == ["ok"] else found
 

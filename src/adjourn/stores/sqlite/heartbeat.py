@@ -1,4 +1,5 @@
-"""The heartbeat of a worker in a SQLite file: from a thread of its own, over a connection of its own."""
+"""The heartbeat of a worker in a SQLite file: from a thread of its own, over a connection of its
+own."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,7 +11,9 @@ from adjourn.errors import StoreError
 from adjourn.stores.protocol import LEFT
 
 BEAT = "insert into worker values (?, ?) on conflict (id) do update set until = excluded.until"
-FORGET = "delete from worker where id = ? and not exists (select 1 from run where worker = worker.id)"
+FORGET = (
+    "delete from worker where id = ? and not exists (select 1 from run where worker = worker.id)"
+)
 
 
 class SQLitePulse:

@@ -1,4 +1,5 @@
-"""The lists of a SQLite file: runs, inbox and audit. Each is a function of a connection that reads."""
+"""The lists of a SQLite file: runs, inbox and audit. Each is a function of a connection that
+reads."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +11,7 @@ import msgspec
 from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.status import Status
-from adjourn.stores.audit import SECURITY, AuditRow, placed
+from adjourn.stores.audit import SECURITY, AuditLine, placed
 from adjourn.stores.protocol import Filter, RunRow
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules import filters
@@ -19,7 +20,10 @@ from adjourn.stores.sqlite.rows import COLUMNS, inbox_item, run_row
 
 AT = "json_extract(body, '$.at')"
 PLACE = "select rank, opened_at, run, seq from interrupt where i = ? order by run limit 1"
-PLACE_IN_RUN = "select rank, opened_at, run, seq from interrupt where run = (select n from run where id = ?) and i = ?"
+PLACE_IN_RUN = (
+    "select rank, opened_at, run, seq from interrupt where run = (select n from "
+    "run where id = ?) and i = ?"
+)
 OPENED = (("x.opened_at >=", "since"), ("x.opened_at <=", "until"), ("r.updated_at >=", "changed"))
 IN_INBOX = "x.state = 'open' and x.kind not in ('timer', 'event')"
 WAITING = f"{IN_INBOX} and (x.expires = 0 or x.expires > :now)"
@@ -32,7 +36,8 @@ WHOLE = "r.id, x.seq, j.body, x.votes, r.requesters, r.n, x.disowned"
 WORDS = "instr(inbox_words(r.title, r.id, r.program, x.type, x.tool), :text)"
 GIVEN = "x.groups <> '' and exists (select 1 from json_each(x.groups) g where g.value = :group)"
 FOR_MEMBERS = (
-    "(x.groups = '' or exists (select 1 from json_each(x.groups) g join json_each(:members) m on m.value = g.value))"
+    "(x.groups = '' or exists (select 1 from json_each(x.groups) g join "
+    "json_each(:members) m on m.value = g.value))"
 )
 OF_RUN = "cross join run r on r.n = x.run"
 RECORD = "join journal j on j.key = (x.run << 32 | x.seq)"
@@ -40,26 +45,36 @@ RUNS = f"select {COLUMNS} from run"
 BY_NUMBER = f"{RUNS} not indexed"  # by its row ids, in the order of the list
 HELD = "select n from run indexed by run_blocked where blocked <> ''"
 NUMBERS = "select n from run not indexed"
-THOSE = f"select {COLUMNS} from (select value as number from json_each(:numbers)) d cross join run on run.n = d.number"
+THOSE = (
+    f"select {COLUMNS} from (select value as number from json_each(:numbers)) d cross "
+    f"join run on run.n = d.number"
+)
 NUMBER = "select n from run where id = ?"
 BETWEEN = "n between :low and :high"
-LABELLED = "exists (select 1 from label where label.key = :key and label.value = :value and label.run = n)"
+LABELLED = (
+    "exists (select 1 from label where label.key = :key and label.value = :value and label.run = n)"
+)
 LABELS = "select run as n from label where label.key = :key and label.value = :value"
 BY_LABEL = (
-    f"select {COLUMNS} from label cross join run on run.n = label.run where label.key = :key and label.value = :value"
+    f"select {COLUMNS} from label cross join run on run.n = label.run where "
+    f"label.key = :key and label.value = :value"
 )
 TEXTS = "select rowid from run_text where run_text match :pieces and rowid between :low and :high"
 SAID = "instr(run_words(title, id, program), :text)"
 MANY = 256
 """Pieces with which one or two letters begin; those with which more begin are everywhere."""
 TERMS = f"select term from run_term where term >= ? and term < ? limit {MANY}"
-PROBE = "select rowid from run_text where run_text match ? and rowid <= ? order by rowid desc limit ?"
+PROBE = (
+    "select rowid from run_text where run_text match ? and rowid <= ? order by rowid desc limit ?"
+)
 IN_HAND = "worker <> '' and worker in (select id from worker where until > :now)"
 CHANGED = "select 1 from run indexed by run_rested where worker = '' and updated_at >= :changed"
 CHANGING = ("run_rested where worker = ''", "run_worker where worker <> ''")
 TIMES = (("created_at >=", "since"), ("created_at <=", "until"), ("updated_at >=", "changed"))
 ZONES = "select min(first), max(last) from zone where most >= :since and least <= :until"
-AFTER_ZONES = "select exists (select 1 from run where n > :listed and created_at between :since and :until)"
+AFTER_ZONES = (
+    "select exists (select 1 from run where n > :listed and created_at between :since and :until)"
+)
 CONDITIONS = ("status", "program", "session", "label", "text", "since", "until", "changed")
 SHOWN: dict[str, tuple[str, ...]] = {
     "": (*Status, "failed", "stopped"),
@@ -78,13 +93,15 @@ END = 1 << 40
 FEW = 500
 """Rows that are looked at one by one."""
 FIRST, LOOK = 256, 1_000
-"""Runs that may fit by one condition, and are looked at for the others: at first, and at most, before somebody else has a turn."""
+"""Runs that may fit by one condition, and are looked at for the others: at first, and at most,
+before somebody else has a turn."""
 NEWEST = 2_000
 """Runs that are looked at for a text of one or two letters before the index is asked."""
 MOSTLY = 0.5
 """Of so many runs a piece says nothing, and is only read."""
 PROBED, PROBES, ENOUGH = 12, 20, 3
-"""How many pieces of a text are looked up, how many runs of each (and of a way) to see how rare it is, and by how many one searches."""
+"""How many pieces of a text are looked up, how many runs of each (and of a way) to see how rare it
+is, and by how many one searches."""
 
 
 def inbox(db: Any, filter: Filter, now: float) -> list[Interrupt]:
@@ -103,10 +120,15 @@ def inbox_looks(db: Any, filter: Filter, now: float) -> Iterator[list[Interrupt]
         if place:
             here.append(f"{POSITION} > (:rank, :opened_at, :number, :seq)")
             values |= dict(zip(("rank", "opened_at", "number", "seq"), place, strict=True))
-        place = _further(db, place, most) if in_slices else None
+        if in_slices:
+            place = _further(db, place, most)
+        else:
+            place = None
         if place:
             here.append(f"{POSITION} <= (:to_rank, :to_opened_at, :to_number, :to_seq)")
-            values |= dict(zip(("to_rank", "to_opened_at", "to_number", "to_seq"), place, strict=True))
+            values |= dict(
+                zip(("to_rank", "to_opened_at", "to_number", "to_seq"), place, strict=True)
+            )
         rest = f"where {' and '.join(here)} order by x.rank, x.opened_at, x.run, x.seq limit :limit"
         found = _items(db, f"{source or 'interrupt x'} {OF_RUN}", rest, values, filter.brief)
         yield found
@@ -115,7 +137,9 @@ def inbox_looks(db: Any, filter: Filter, now: float) -> Iterator[list[Interrupt]
             return
 
 
-def _items(db: Any, source: str, rest: str, values: Mapping[str, Any], brief: bool) -> list[Interrupt]:
+def _items(
+    db: Any, source: str, rest: str, values: Mapping[str, Any], brief: bool
+) -> list[Interrupt]:
     if brief:
         return list(starmap(briefly, db.execute(f"select {BRIEF} from {source} {rest}", values)))
     found = db.execute(f"select {WHOLE} from {source} {RECORD} {rest}", values).fetchall()
@@ -124,19 +148,30 @@ def _items(db: Any, source: str, rest: str, values: Mapping[str, Any], brief: bo
 
 def _further(db: Any, place: Any, count: int) -> Any:
     """The place of an interrupt that is so many further in the inbox; None if there are fewer."""
-    where = f"{IN_INBOX} and {POSITION} > (?, ?, ?, ?)" if place else IN_INBOX
+    if place:
+        where = f"{IN_INBOX} and {POSITION} > (?, ?, ?, ?)"
+    else:
+        where = IN_INBOX
     order = f"order by x.rank, x.opened_at, x.run, x.seq limit 1 offset {count - 1}"
-    return db.execute(f"select {POSITION[1:-1]} from interrupt x where {where} {order}", place or ()).fetchone()
+    return db.execute(
+        f"select {POSITION[1:-1]} from interrupt x where {where} {order}", place or ()
+    ).fetchone()
 
 
 def _waiting(filter: Filter, now: float) -> tuple[list[str], dict[str, Any]]:
     """What an interrupt must be, beyond its place."""
     values: dict[str, Any] = {"now": now}
-    terms = ["1"] if filter.interrupt else [WAITING, DECIDABLE]
+    if filter.interrupt:
+        terms = ["1"]
+    else:
+        terms = [WAITING, DECIDABLE]
     wanted = {
-        "r.id": filter.run, "r.program": filter.program, "r.session": filter.session, "x.kind": filter.kind,
+        "r.id": filter.run,
+        "r.program": filter.program,
+        "r.session": filter.session,
+        "x.kind": filter.kind,
         "x.i": filter.interrupt,
-    }  # fmt: skip
+    }
     for column, value in wanted.items():
         if value:
             terms.append(f"{column} = :{column[2:]}")
@@ -151,7 +186,11 @@ def _waiting(filter: Filter, now: float) -> tuple[list[str], dict[str, Any]]:
     for term, name, value in (
         (WORDS, "text", filter.text.lower()),
         (GIVEN, "group", filter.group),
-        (FOR_MEMBERS, "members", "" if filter.members is None else encode(list(filter.members)).decode()),
+        (
+            FOR_MEMBERS,
+            "members",
+            "" if filter.members is None else encode(list(filter.members)).decode(),
+        ),
     ):
         if value:
             terms.append(term)
@@ -160,7 +199,8 @@ def _waiting(filter: Filter, now: float) -> tuple[list[str], dict[str, Any]]:
 
 
 def _of_few_runs(db: Any, filter: Filter, values: Mapping[str, Any]) -> str:
-    """Interrupts by their runs, if those are few; "" if there are so many that it is better to go through the inbox."""
+    """Interrupts by their runs, if those are few; "" if there are so many that it is better to go
+    through the inbox."""
     if filter.run:
         runs = "select n from run where id = :id"
     elif filter.changed:
@@ -168,16 +208,21 @@ def _of_few_runs(db: Any, filter: Filter, values: Mapping[str, Any]) -> str:
         return f"({runs}) d cross join interrupt x on x.run = d.n"
     elif filter.session or filter.program:
         index, equal, _ = _indexes(filter)[0]
-        runs = _united(f"select n from run indexed by {index} where {equal} shown = '{{}}'", GOES_ON)
+        runs = _united(
+            f"select n from run indexed by {index} where {equal} shown = '{{}}'", GOES_ON
+        )
     elif filter.label:
         runs = LABELS
     else:
         return ""
-    return f"({runs}) d cross join interrupt x on x.run = d.n" if _few(db, runs, values) else ""
+    if _few(db, runs, values):
+        return f"({runs}) d cross join interrupt x on x.run = d.n"
+    return ""
 
 
 def _place(db: Any, after: str) -> Any:
-    """Where in the inbox an interrupt is, or was, by its public id or as `run:id`; None if there is no such thing."""
+    """Where in the inbox an interrupt is, or was, by its public id or as `run:id`; None if there is
+    no such thing."""
     if not after:
         return None
     for place, letter in enumerate(after):
@@ -199,10 +244,11 @@ def runs(db: Any, filter: Filter, now: float) -> list[RunRow]:
 
 
 def looks(db: Any, filter: Filter, now: float) -> Iterator[list[RunRow]]:
-    """A page of runs, in looks of which each has an end, whatever is asked and however many runs there are.
+    """A page of runs, in looks of which each has an end, whatever is asked and however many runs
+    there are.
 
-    SQL gives what may belong there, in order and one row after the other; the rule that every store has decides, until the page
-    is full.
+    SQL gives what may belong there, in order and one row after the other; the rule that every store
+    has decides, until the page is full.
     """
     asked = _Asked.of(db, filter, now)
     left = filter.limit
@@ -242,11 +288,16 @@ class _Asked(msgspec.Struct):
             last = db.execute(NUMBER, (filter.after,)).fetchone()
             if last is None:
                 return None
-            high = END if filter.prefix else last[0] - 1
+            if filter.prefix:
+                high = END
+            else:
+                high = last[0] - 1
         asked = cls(filter, now, shown, 1, high)
         if filter.since or filter.until:
             asked._narrow(db)
-        return asked if shown and asked.low <= asked.high else None
+        if shown and asked.low <= asked.high:
+            return asked
+        return None
 
     def _narrow(self, db: Any) -> None:
         """To the zones of those times."""
@@ -271,7 +322,11 @@ class _Asked(msgspec.Struct):
         filter = self.filter
         terms = [BETWEEN]
         values: dict[str, Any] = {"low": self.low, "high": self.high, "now": self.now}
-        for column, value in (("id", filter.run), ("program", filter.program), ("session", filter.session)):
+        for column, value in (
+            ("id", filter.run),
+            ("program", filter.program),
+            ("session", filter.session),
+        ):
             if value:
                 terms.append(f"{column} = :{column}")
                 values[column] = value
@@ -298,8 +353,15 @@ def _answers(db: Any, asked: _Asked) -> Iterator[tuple[str, Mapping[str, Any]]]:
     filter = asked.filter
     where, values = asked.where()
     if filter.prefix:  # a range of the index of ids
-        values |= {"prefix": filter.prefix, "beyond": f"{filter.prefix}{chr(sys.maxunicode)}", "after": filter.after}
-        yield f"{RUNS} where id > :after and id >= :prefix and id < :beyond and {where} order by id", values
+        values |= {
+            "prefix": filter.prefix,
+            "beyond": f"{filter.prefix}{chr(sys.maxunicode)}",
+            "after": filter.after,
+        }
+        yield (
+            f"{RUNS} where id > :after and id >= :prefix and id < :beyond and {where} order by id",
+            values,
+        )
         return
     if filter.run:
         yield f"{RUNS} where {where}", values
@@ -322,7 +384,10 @@ def _answers(db: Any, asked: _Asked) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield _those(asked, few)
             return
         yield _first_by_text(db, asked)
-        pieces = _pieces(db, filter.text.lower(), asked.high) if asked.low <= asked.high else None
+        if asked.low <= asked.high:
+            pieces = _pieces(db, filter.text.lower(), asked.high)
+        else:
+            pieces = None
         if pieces is None:
             return
         if pieces:
@@ -332,7 +397,8 @@ def _answers(db: Any, asked: _Asked) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 class _Way(msgspec.Struct, frozen=True):
-    """An index by which runs are found that fulfil some conditions: `numbers` needs nothing else. `rows` are those that fulfil all."""
+    """An index by which runs are found that fulfil some conditions: `numbers` needs nothing else.
+    `rows` are those that fulfil all."""
 
     numbers: str
     order: str
@@ -347,14 +413,19 @@ class _Way(msgspec.Struct, frozen=True):
     def reach(self, db: Any, values: Mapping[str, Any]) -> int:
         """How far back a few of them go: the rarer, the further."""
         numbers = self.newest(db, PROBES, values)
-        return numbers[-1] if len(numbers) == PROBES else 0
+        if len(numbers) == PROBES:
+            return numbers[-1]
+        return 0
 
 
 def _ways(asked: _Asked) -> list[_Way]:
     """All ways in which the runs can be found, but for their texts."""
     filter, (where, _) = asked.filter, asked.where()
     found: list[_Way] = []
-    indexes = _indexes(filter) if filter.status != "held" else []
+    if filter.status != "held":
+        indexes = _indexes(filter)
+    else:
+        indexes = []
     for index, equal, conditions in indexes:
         part = f"indexed by {index} where {equal} shown = '{{}}'"
         # SQLite merges the parts in the order of the list, and sorts nothing.
@@ -362,18 +433,29 @@ def _ways(asked: _Asked) -> list[_Way]:
         rows = _united(f"{RUNS} {part} and {where}", asked.shown)
         found.append(_Way(numbers, "n", frozenset((*conditions, "status")), rows))
     if filter.status == "held":
-        of_program = "and program = :program" if filter.program else ""
+        if filter.program:
+            of_program = "and program = :program"
+        else:
+            of_program = ""
         found.append(_Way(f"{HELD} {of_program} and {BETWEEN}", "n"))
     if filter.label:
         rows = f"{BY_LABEL} and {asked.where(label=False)[0]}"
-        found.append(_Way(f"{LABELS} and label.run between :low and :high", "label.run", frozenset(("label",)), rows))
+        found.append(
+            _Way(
+                f"{LABELS} and label.run between :low and :high",
+                "label.run",
+                frozenset(("label",)),
+                rows,
+            )
+        )
     if not asked.conditions:
         found.append(_Way(NUMBERS, "n", frozenset(), f"{BY_NUMBER} where {where}"))
     return found
 
 
 def _indexes(filter: Filter) -> list[tuple[str, str, tuple[str, ...]]]:
-    """Indexes of runs by what is asked for, each with what is equal in it and for which conditions it stands."""
+    """Indexes of runs by what is asked for, each with what is equal in it and for which conditions
+    it stands."""
     found: list[tuple[str, str, tuple[str, ...]]] = []
     if filter.session:
         found.append(("run_session", "session = :session and session <> '' and", ("session",)))
@@ -387,10 +469,14 @@ def _indexes(filter: Filter) -> list[tuple[str, str, tuple[str, ...]]]:
 def _slices(
     db: Any, asked: _Asked, ways: list[_Way], values: Mapping[str, Any]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """So many runs at a time, by the way that has the fewest there: two conditions that many runs fulfil, and hardly one both."""
+    """So many runs at a time, by the way that has the fewest there: two conditions that many runs
+    fulfil, and hardly one both."""
     here, most = {**values, "high": asked.high}, FIRST
     while asked.low <= here["high"]:
-        way = ways[0] if len(ways) == 1 else min(ways, key=lambda way: way.reach(db, here))
+        if len(ways) == 1:
+            way = ways[0]
+        else:
+            way = min(ways, key=lambda way: way.reach(db, here))
         numbers = way.newest(db, most, here)
         yield _those(asked, numbers)
         if len(numbers) < most:
@@ -414,9 +500,11 @@ def _those(asked: _Asked, numbers: list[int]) -> tuple[str, Mapping[str, Any]]:
 
 
 def _first_by_text(db: Any, asked: _Asked) -> tuple[str, Mapping[str, Any]]:
-    """Those that the index of texts does not have yet are looked at one by one; the others are left.
+    """Those that the index of texts does not have yet are looked at one by one; the others are
+    left.
 
-    Fewer than three letters are in many runs, most of the time: then a few more are looked at before the index is.
+    Fewer than three letters are in many runs, most of the time: then a few more are looked at
+    before the index is.
     """
     where, values = asked.where()
     listed = _listed(db)
@@ -428,12 +516,15 @@ def _first_by_text(db: Any, asked: _Asked) -> tuple[str, Mapping[str, Any]]:
 
 
 def _pieces(db: Any, text: str, upto: int) -> str | None:
-    """The pieces of a text by which runs are found, the rarest; None if no run has one of them, "" if it cannot be said."""
+    """The pieces of a text by which runs are found, the rarest; None if no run has one of them, ""
+    if it cannot be said."""
     if len(text) < 3:
         terms = first_column(db.execute(TERMS, (text, f"{text}{chr(sys.maxunicode)}")))
         if not terms:
             return None
-        return "" if len(terms) == MANY or "\0" in text else " OR ".join(map(_quoted, terms))
+        if len(terms) == MANY or "\0" in text:
+            return ""
+        return " OR ".join(map(_quoted, terms))
     every: dict[str, None] = {}
     for start in range(len(text) - 2):
         piece = text[start : start + 3]
@@ -445,7 +536,10 @@ def _pieces(db: Any, text: str, upto: int) -> str | None:
         found = db.execute(PROBE, (_quoted(piece), upto, PROBES)).fetchall()
         if not found:
             return None
-        often = len(found) / (upto - found[-1][0] + 1) if len(found) == PROBES else 0.0
+        if len(found) == PROBES:
+            often = len(found) / (upto - found[-1][0] + 1)
+        else:
+            often = 0.0
         rare.append((often, _quoted(piece)))
     least, *others = sorted(rare)[:ENOUGH]
     found = [least[1]]
@@ -469,17 +563,17 @@ def _few(db: Any, select: str, values: Mapping[str, Any]) -> bool:
     return db.execute(f"select count(*) from ({select} limit {FEW})", values).fetchone()[0] < FEW
 
 
-def audit(db: Any, scope: str | None, after: int, limit: int) -> list[AuditRow]:
+def audit(db: Any, scope: str | None, after: int, limit: int) -> list[AuditLine]:
     """See `Store.audit`."""
     if scope is None:
         where, order, values = f"scope <> '{SECURITY}' and n > ?", f"{AT}, scope, n", (after, limit)
     else:
         where, order, values = "scope = ? and n > ?", "n", (scope, after, limit)
     sql = f"select scope, n, body, head from audit where {where} order by {order} limit ?"
-    return list(starmap(AuditRow, db.execute(sql, values)))
+    return list(starmap(AuditLine, db.execute(sql, values)))
 
 
-def recent(db: Any, before: str, limit: int, security: bool) -> list[AuditRow]:
+def recent(db: Any, before: str, limit: int, security: bool) -> list[AuditLine]:
     """See `Store.recent`."""
     where, values = f"scope {'=' if security else '<>'} '{SECURITY}'", list[Any]()
     if before:
@@ -487,7 +581,13 @@ def recent(db: Any, before: str, limit: int, security: bool) -> list[AuditRow]:
         where += f" and {AT} <= ? and ({AT}, scope, n) < (?, ?, ?)"  # SQLite sees no range in the latter alone
         values += at, at, scope, number
     # By name: SQLite would rather sort a whole chain than walk through an index.
-    index = "audit_security" if security else "audit_time"
-    order = f"{AT} desc, n desc" if security else f"{AT} desc, scope desc, n desc"
+    if security:
+        index = "audit_security"
+    else:
+        index = "audit_time"
+    if security:
+        order = f"{AT} desc, n desc"
+    else:
+        order = f"{AT} desc, scope desc, n desc"
     sql = f"select scope, n, body, head from audit indexed by {index} where {where} order by {order} limit ?"
-    return list(starmap(AuditRow, db.execute(sql, (*values, limit))))
+    return list(starmap(AuditLine, db.execute(sql, (*values, limit))))

@@ -1,4 +1,5 @@
-"""The channel of a SQLite file: a small database beside it, never synced to disk, and empty unless somebody watches."""
+"""The channel of a SQLite file: a small database beside it, never synced to disk, and empty unless
+somebody watches."""
 
 import asyncio
 import os
@@ -10,8 +11,8 @@ from typing import Any
 from adjourn.stores.channel import Ears
 from adjourn.stores.polled_channel import INTEREST, KEPT, PolledChannel
 from adjourn.stores.private_file import make_private, tighten
-from adjourn.stores.sqlite.batch_thread import Worker
-from adjourn.stores.work_request import Request
+from adjourn.stores.sqlite.batch_thread import BatchThread
+from adjourn.stores.work_request import WorkRequest
 
 BUSY = 1000
 """Milliseconds that one waits for another's write."""
@@ -29,10 +30,11 @@ class SQLiteBoard:
     """See `Board`."""
 
     def __init__(self, database: str) -> None:
-        """`database`: the store's file. What models write is for those who may read that one, and for nobody else."""
+        """`database`: the store's file. What models write is for those who may read that one, and
+        for nobody else."""
         self._path, self._database = f"{database}-live", database
         tighten(self._path, database)
-        self._worker: Worker | None = None
+        self._worker: BatchThread | None = None
         self._db: Any = None
 
     async def interested(self) -> dict[str, float]:
@@ -49,7 +51,9 @@ class SQLiteBoard:
 
     async def last(self) -> int:
         """See `Board.last`."""
-        [(last,)] = await self._ask(lambda db: db.execute("select coalesce(max(n), 0) from said").fetchall())
+        [(last,)] = await self._ask(
+            lambda db: db.execute("select coalesce(max(n), 0) from said").fetchall()
+        )
         return last
 
     async def since(self, run: str, after: int, source: str) -> list[tuple[int, str]]:
@@ -58,7 +62,9 @@ class SQLiteBoard:
 
     async def forget(self, run: str) -> bool:
         """See `Board.forget`."""
-        return not await asyncio.to_thread(os.path.exists, self._path) or await self._ask(partial(_forget, run))
+        return not await asyncio.to_thread(os.path.exists, self._path) or await self._ask(
+            partial(_forget, run)
+        )
 
     async def close(self) -> None:
         """See `Board.close`."""
@@ -67,10 +73,12 @@ class SQLiteBoard:
 
     async def _ask(self, work: Callable[[Any], Any]) -> Any:
         if self._worker is None:
-            self._worker = Worker("adjourn-live", self._batch, lambda: self._db.close() if self._db else None)
+            self._worker = BatchThread(
+                "adjourn-live", self._batch, lambda: self._db.close() if self._db else None
+            )
         return await self._worker.ask(work)
 
-    def _batch(self, batch: list[Request]) -> None:
+    def _batch(self, batch: list[WorkRequest]) -> None:
         for request in batch:
             try:
                 if self._db is None:
@@ -89,7 +97,9 @@ def _forget(run: str, db: Any) -> bool:
     from adjourn.stores.sqlite.write_ahead_log import cut
 
     db.execute("delete from said where run = ?", (run,))
-    db.execute("delete from watched where run = ?", (run,))  # what a sender still has in hand is not written
+    db.execute(
+        "delete from watched where run = ?", (run,)
+    )  # what a sender still has in hand is not written
     db.execute("vacuum")  # pages that were freed before keep what they held
     done = cut(db)
     db.set_busy_timeout(BUSY)
@@ -117,7 +127,9 @@ def _expire(db: Any) -> None:
 
 def _interested(db: Any) -> dict[str, float]:
     """The runs that somebody watches, and when the last of them began to."""
-    return dict(db.execute("select run, asked from watched where until > ?", (time.time(),)).fetchall())
+    return dict(
+        db.execute("select run, asked from watched where until > ?", (time.time(),)).fetchall()
+    )
 
 
 def _note(runs: Sequence[str], asked: Collection[str], db: Any) -> None:
@@ -135,7 +147,10 @@ def _note(runs: Sequence[str], asked: Collection[str], db: Any) -> None:
 def _write(rows: Sequence[tuple[str, str]], source: str, db: Any) -> None:
     """What runs said that are still watched: one that was erased meanwhile says nothing more."""
     now = time.time()
-    sql = "insert into said (run, source, at, body) select ?1, ?2, ?3, ?4 where exists (select 1 from watched where run = ?1)"
+    sql = (
+        "insert into said (run, source, at, body) select ?1, ?2, ?3, ?4 where exists "
+        "(select 1 from watched where run = ?1)"
+    )
     with db:
         _expire(db)
         for run, line in rows:

@@ -1,4 +1,5 @@
-"""Numbered migrations: `migrations/NNNN_name.sql`, each applied once, in order, in one transaction with its number."""
+"""Numbered migrations: `migrations/NNNN_name.sql`, each applied once, in order, in one transaction
+with its number."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -52,23 +53,39 @@ def pending(version: int, where: str) -> list[tuple[int, str]]:
 
 
 def _authority(db: Any) -> None:
-    """Who shaped each run that goes on, and by which records people have agreed: the journal says it, the rows did not."""
-    for run in first_column(db.execute("select n from run where status not in ('completed', 'cancelled')")):
-        bodies = db.execute("select seq, body from journal where run = ? order by seq", (run,)).fetchall()
+    """Who shaped each run that goes on, and by which records people have agreed: the journal says
+    it, the rows did not."""
+    for run in first_column(
+        db.execute("select n from run where status not in ('completed', 'cancelled')")
+    ):
+        bodies = db.execute(
+            "select seq, body from journal where run = ? order by seq", (run,)
+        ).fetchall()
         records = parsed(bodies)
         shaped = sorted(requesters(record for _, record in records))
-        db.execute("update run set requesters = ? where n = ?", (encode(shaped).decode() if shaped else "", run))
-        for id in first_column(db.execute("select i from interrupt where run = ? and votes <> '[]'", (run,))):
+        db.execute(
+            "update run set requesters = ? where n = ?",
+            (encode(shaped).decode() if shaped else "", run),
+        )
+        for id in first_column(
+            db.execute("select i from interrupt where run = ? and votes <> '[]'", (run,))
+        ):
             votes: dict[str, int] = {}
             for seq, record in records:
                 if isinstance(record, Decided) and record.i == id and record.verdict == "approve":
                     votes[record.by] = seq
-            db.execute("update interrupt set votes = ? where run = ? and i = ?", (encode(votes).decode(), run, id))
+            db.execute(
+                "update interrupt set votes = ? where run = ? and i = ?",
+                (encode(votes).decode(), run, id),
+            )
 
 
 def _texts(db: Any) -> None:
     """The index of what runs are found by."""
-    sql = "insert into run_text (rowid, words) select n, run_words(title, id, program) from run where n <= (select max(last) from zone)"
+    sql = (
+        "insert into run_text (rowid, words) select n, run_words(title, id, program) from "
+        "run where n <= (select max(last) from zone)"
+    )
     db.execute(sql)
 
 

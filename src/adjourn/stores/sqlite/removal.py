@@ -15,16 +15,23 @@ def wipe(db: Any, row: RunRow, last: int) -> None:
     first, beyond = row.n << 32, (row.n + 1) << 32
     db.pragma("secure_delete", 1)  # what is deleted is overwritten at once; the rest is for `scrub`
     db.execute("update journal set body = null where key between ? and ?", (first, beyond))
-    db.execute("update journal set head = x'' where key between ? and ? - 1", (first, row.n << 32 | last))
+    db.execute(
+        "update journal set head = x'' where key between ? and ? - 1", (first, row.n << 32 | last)
+    )
     _clear_beside(db, row)
     sql = "update run set labels = ?, title = ?, input_digest = ?, salt = ?, erased = ? where n = ?"
-    db.execute(sql, (encode(row.labels).decode(), row.title, row.input_digest, row.salt, row.erased, row.n))
+    db.execute(
+        sql, (encode(row.labels).decode(), row.title, row.input_digest, row.salt, row.erased, row.n)
+    )
     db.execute("insert or replace into meta values ('scrub', 'yes')")
-    db.execute("insert into meta values ('erasures', '1') on conflict (key) do update set value = value + 1")
+    db.execute(
+        "insert into meta values ('erasures', '1') on conflict (key) do update set value = value + 1"
+    )
 
 
 def remove(db: Any, row: RunRow) -> None:
-    """See `Writes.removed`. What it leaves in free pages is written over as the file is used; a scrub does it at once."""
+    """See `Writes.removed`. What it leaves in free pages is written over as the file is used; a
+    scrub does it at once."""
     db.execute("delete from journal where key between ? and ?", (row.n << 32, (row.n + 1) << 32))
     _clear_beside(db, row)
     db.execute("delete from run where n = ?", (row.n,))

@@ -1,7 +1,9 @@
-"""Putting a backup in the place of a database. Nothing is touched before the backup is known to be good; nothing is deleted.
+"""Putting a backup in the place of a database. Nothing is touched before the backup is known to be
+good; nothing is deleted.
 
-The backup itself is only read: a copy of it beside the database is brought up to date and checked, its runs are held (see
-`rules.restoring`), and it takes the database's name in one step. What had the name before is kept under another.
+The backup itself is only read: a copy of it beside the database is brought up to date and checked,
+its runs are held (see `rules.restoring`), and it takes the database's name in one step. What had
+the name before is kept under another.
 """
 
 import asyncio
@@ -30,8 +32,9 @@ from adjourn.stores.sqlite.transaction import SQLiteBook
 
 @dataclass(frozen=True, slots=True)
 class Restoration:
-    """What was restored: `taken` is the time of the backup's last record, `held` how many of its `runs` have not ended and
-    are paused now, `kept` where the database is that had the name before ("" if there was none)."""
+    """What was restored: `taken` is the time of the backup's last record, `held` how many of its
+    `runs` have not ended and are paused now, `kept` where the database is that had the name before
+    ("" if there was none)."""
 
     path: str
     backup: str
@@ -44,11 +47,12 @@ class Restoration:
 async def restore(
     backup: str, path: str, *, by: str = "", origin: str = "", now: Callable[[], float] = time.time
 ) -> Restoration:
-    """Put the database `backup` at `path`, with every run that has not ended paused, and in doubt what it may have begun.
+    """Put the database `backup` at `path`, with every run that has not ended paused, and in doubt
+    what it may have begun.
 
-    Raises `NotFound` if there is no backup, `Conflict` if somebody has the database open, `StoreError` if the backup is
-    damaged, of something else or of a newer Adjourn; nothing was changed then. `by` and `origin` (from where; this
-    process) are for the audit.
+    Raises `NotFound` if there is no backup, `Conflict` if somebody has the database open,
+    `StoreError` if the backup is damaged, of something else or of a newer Adjourn; nothing was
+    changed then. `by` and `origin` (from where; this process) are for the audit.
     """
     backup, path = _places(backup, path)
     copy = f"{path}.restoring-{secrets.token_hex(4)}"
@@ -61,7 +65,8 @@ async def restore(
             await store.close()
         if broken:
             raise StoreError(
-                f"the backup {backup!r} is not as it was written: {broken[0]}", consequence="nothing was changed"
+                f"the backup {backup!r} is not as it was written: {broken[0]}",
+                consequence="nothing was changed",
             )
         origin = origin or f"{socket.gethostname()}:{os.getpid()}"
         return await asyncio.to_thread(_exchange, backup, copy, path, by, origin, now())
@@ -79,15 +84,20 @@ def _places(backup: str, path: str) -> tuple[str, str]:
         raise NotFound(f"backup {backup!r} not found", consequence="nothing was changed")
     if os.path.exists(path) and os.path.samefile(backup, path):
         raise Invalid(
-            f"{backup!r} is the database itself", consequence="nothing was changed", advice="name a backup of it"
+            f"{backup!r} is the database itself",
+            consequence="nothing was changed",
+            advice="name a backup of it",
         )
     if not os.path.isdir(folder):
-        raise StoreError(f"directory {folder!r} does not exist", advice="create it, or use another path")
+        raise StoreError(
+            f"directory {folder!r} does not exist", advice="create it, or use another path"
+        )
     return backup, path
 
 
 def copy_database(db: Any, path: str) -> None:
-    """A whole copy of an open database as of one moment, while others go on writing; only its owner may read it."""
+    """A whole copy of an open database as of one moment, while others go on writing; only its owner
+    may read it."""
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     try:
         db.execute("vacuum into ?", (path,))
@@ -105,21 +115,28 @@ def _copy_of(backup: str, copy: str) -> None:
             version = int(db.pragma("user_version"))
             if not version:
                 raise StoreError(
-                    f"{backup!r} is not a backup of an Adjourn database", consequence="nothing was changed"
+                    f"{backup!r} is not a backup of an Adjourn database",
+                    consequence="nothing was changed",
                 )
             pending(version, repr(backup))
             found = first_column(db.execute("pragma integrity_check(1)"))
             if found != ["ok"]:
-                raise StoreError(f"the backup {backup!r} is damaged: {found[0]}", consequence="nothing was changed")
+                raise StoreError(
+                    f"the backup {backup!r} is damaged: {found[0]}",
+                    consequence="nothing was changed",
+                )
             copy_database(db, copy)
         finally:
             db.close()
     except apsw.Error as e:
         raise StoreError(
-            f"the backup {backup!r} cannot be read as a database: {e}", consequence="nothing was changed"
+            f"the backup {backup!r} cannot be read as a database: {e}",
+            consequence="nothing was changed",
         ) from e
     except OSError as e:
-        raise StoreError(f"{copy!r} cannot be written: {e.strerror or e}", consequence="nothing was changed") from e
+        raise StoreError(
+            f"{copy!r} cannot be written: {e.strerror or e}", consequence="nothing was changed"
+        ) from e
 
 
 def _exchange(backup: str, copy: str, path: str, by: str, origin: str, now: float) -> Restoration:
@@ -138,7 +155,9 @@ def _hold(copy: str, highest: int, by: str, origin: str, now: float) -> tuple[fl
     try:
         with transaction(db):
             runs = first_column(db.execute("select id from run order by n"))
-            [(taken, known)] = db.execute("select coalesce(max(updated_at), 0), coalesce(max(epoch), 0) from run")
+            [(taken, known)] = db.execute(
+                "select coalesce(max(updated_at), 0), coalesce(max(epoch), 0) from run"
+            )
             db.execute("delete from worker")  # nobody is at work here
             epoch = restoring.next_epoch(max(highest, known), now)
             book = SQLiteBook(db, lambda: now)
@@ -154,10 +173,11 @@ def _hold(copy: str, highest: int, by: str, origin: str, now: float) -> tuple[fl
 
 @contextmanager
 def _alone(path: str) -> Generator[int]:
-    """Nobody else has the database open, and nobody can open it meanwhile; the highest epoch in it, 0 if it cannot be read.
+    """Nobody else has the database open, and nobody can open it meanwhile; the highest epoch in it,
+    0 if it cannot be read.
 
-    SQLite gives up its log only to the last one that has the file open. What is damaged cannot be asked; then the system
-    says who has it open, where it can.
+    SQLite gives up its log only to the last one that has the file open. What is damaged cannot be
+    asked; then the system says who has it open, where it can.
     """
     if not os.path.exists(path):
         yield 0
@@ -183,9 +203,14 @@ def _alone(path: str) -> Generator[int]:
 
 def _in_use(path: str) -> Conflict:
     pids = _holders(path)
-    who = f"process {', '.join(map(str, pids))}" if pids else "another process"
+    if pids:
+        who = f"process {', '.join(map(str, pids))}"
+    else:
+        who = "another process"
     return Conflict(
-        f"{path!r} is in use by {who}", consequence="nothing was changed", advice="stop its workers and servers first"
+        f"{path!r} is in use by {who}",
+        consequence="nothing was changed",
+        advice="stop its workers and servers first",
     )
 
 
@@ -209,7 +234,8 @@ def _is_same(path: str, wanted: os.stat_result) -> bool:
 
 
 def _keep(path: str, now: float) -> str:
-    """Give what is there a second name, and what SQLite left beside it the name that belongs to that."""
+    """Give what is there a second name, and what SQLite left beside it the name that belongs to
+    that."""
     if not os.path.exists(path):
         return ""
     stem = f"{path}.replaced-{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%SZ}"

@@ -1,4 +1,5 @@
-"""Runs and what belongs to them as rows of SQLite: what a rule asks for is read, and what it says is written."""
+"""Runs and what belongs to them as rows of SQLite: what a rule asks for is read, and what it says
+is written."""
 
 from collections.abc import Sequence
 from itertools import starmap
@@ -11,7 +12,7 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.status import Status
 from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.notification import Endpoint, Letter
+from adjourn.stores.notification import Endpoint, Notification
 from adjourn.stores.protocol import RunRow
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules.filters import shown
@@ -19,21 +20,45 @@ from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.seals import Seal
 
 RUN = (
-    "id", "kind", "program", "session", "labels", "title", "input_digest", "seq", "head", "status", "epoch", "worker",
-    "lease_until", "wake_at", "blocked", "opens", "errors", "stopped", "created_at", "updated_at", "requesters", "salt", "erased",
-    "chapter", "n",
-)  # fmt: skip
+    "id",
+    "kind",
+    "program",
+    "session",
+    "labels",
+    "title",
+    "input_digest",
+    "seq",
+    "head",
+    "status",
+    "epoch",
+    "worker",
+    "lease_until",
+    "wake_at",
+    "blocked",
+    "opens",
+    "errors",
+    "stopped",
+    "created_at",
+    "updated_at",
+    "requesters",
+    "salt",
+    "erased",
+    "chapter",
+    "n",
+)
 _UNTIL = "coalesce((select until from worker where worker.id = run.worker), 0.0) as lease_until"
 COLUMNS = ", ".join(_UNTIL if name == "lease_until" else name for name in RUN)
 TAIL = "select seq, body from journal where key > ? and key < ? and body is not null order by key"
 ENDED_RUNS = (  # the status is written out: only then its small index is used
-    f"select {COLUMNS} from run indexed by run_{{status}} where status = '{{status}}' and updated_at <= ? and (updated_at, id) < (?, ?) "
+    f"select {COLUMNS} from run indexed by run_{{status}} where status = '{{status}}' and "
+    f"updated_at <= ? and (updated_at, id) < (?, ?) "
     "order by updated_at desc, id desc limit ?"
 )
-LETTER = Letter.__struct_fields__
+LETTER = Notification.__struct_fields__
 SEAL = ", ".join(Seal.__struct_fields__)
 INTERRUPT = (
-    "i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives, disowned, rank, opened_at, type, tool, "
+    "i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives, "
+    "disowned, rank, opened_at, type, tool, "
     "groups"
 )
 _misfit = msgspec.json.Decoder(Misfit)
@@ -47,34 +72,120 @@ def key(run: int, seq: int) -> int:
 
 def run_row(row: Any) -> RunRow:
     """A row of `COLUMNS` as a `RunRow`."""
-    (id, kind, program, session, labels, title, input_digest, seq, head, status, epoch, worker, lease_until,
-     wake_at, blocked, opens, errors, stopped, created_at, updated_at, requesters, salt, erased, chapter,
-     number) = row  # fmt: skip
+    (
+        id,
+        kind,
+        program,
+        session,
+        labels,
+        title,
+        input_digest,
+        seq,
+        head,
+        status,
+        epoch,
+        worker,
+        lease_until,
+        wake_at,
+        blocked,
+        opens,
+        errors,
+        stopped,
+        created_at,
+        updated_at,
+        requesters,
+        salt,
+        erased,
+        chapter,
+        number,
+    ) = row
     return RunRow(
-        id, kind, program, session, decode(labels) if labels != "{}" else {}, title, input_digest, seq, head, _STATUS[status],
-        epoch, worker, lease_until, wake_at, tuple(blocked.split("\n")) if blocked else (), opens, errors, bool(stopped),
-        created_at, updated_at, number, names_of(requesters), salt, erased, chapter,
-    )  # fmt: skip
+        id,
+        kind,
+        program,
+        session,
+        decode(labels) if labels != "{}" else {},
+        title,
+        input_digest,
+        seq,
+        head,
+        _STATUS[status],
+        epoch,
+        worker,
+        lease_until,
+        wake_at,
+        tuple(blocked.split("\n")) if blocked else (),
+        opens,
+        errors,
+        bool(stopped),
+        created_at,
+        updated_at,
+        number,
+        names_of(requesters),
+        salt,
+        erased,
+        chapter,
+    )
 
 
 def interrupt_row(row: Any) -> InterruptRow:
     """A row of `INTERRUPT` as an `InterruptRow`."""
-    (id, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives, disowned, rank, opened_at,
-     type, tool, groups) = row  # fmt: skip
-    named: dict[str, int] = decode(votes) if votes not in ("[]", "{}") else {}
+    (
+        id,
+        seq,
+        kind,
+        state,
+        digest,
+        event,
+        expires,
+        undoing,
+        approvers,
+        by,
+        votes,
+        lives,
+        disowned,
+        rank,
+        opened_at,
+        type,
+        tool,
+        groups,
+    ) = row
+    if votes not in ("[]", "{}"):
+        named: dict[str, int] = decode(votes)
+    else:
+        named = {}
     return InterruptRow(
-        id, seq, kind, state, digest, event, expires, bool(undoing), approvers, by, named, lives, names_of(disowned),
-        rank, opened_at, type, tool, names_of(groups),
-    )  # fmt: skip
+        id,
+        seq,
+        kind,
+        state,
+        digest,
+        event,
+        expires,
+        bool(undoing),
+        approvers,
+        by,
+        named,
+        lives,
+        names_of(disowned),
+        rank,
+        opened_at,
+        type,
+        tool,
+        names_of(groups),
+    )
 
 
 def names_of(text: str) -> tuple[str, ...]:
     """Names as they are kept in a column; "" for none."""
-    return tuple(decode(text)) if text else ()
+    if text:
+        return tuple(decode(text))
+    return ()
 
 
 def inbox_item(db: Any, row: Any) -> Interrupt:
-    """An inbox item with who has agreed so far, from (run, seq, body, votes, requesters, number of the run, disowned)."""
+    """An inbox item with who has agreed so far, from (run, seq, body, votes, requesters, number of
+    the run, disowned)."""
     run, seq, body, votes, requesters, number, disowned = row
     decisions: Sequence[str] = ()
     if votes not in ("[]", "{}"):
@@ -94,7 +205,8 @@ def misfits(db: Any, runs: Sequence[str]) -> list[Misfit]:
     """See `Store.misfits`."""
     sql = (
         "select m.body from misfit m join run r on r.n = m.run and r.seq = m.seq "
-        "where r.status not in ('completed', 'cancelled') and (?1 = '[]' or r.id in (select value from json_each(?1))) order by r.n"
+        "where r.status not in ('completed', 'cancelled') and (?1 = '[]' or r.id in (select "
+        "value from json_each(?1))) order by r.n"
     )
     return list(map(_misfit.decode, first_column(db.execute(sql, (encode(list(runs)).decode(),)))))
 
@@ -106,7 +218,10 @@ def holds(db: Any) -> list[Hold]:
 
 def is_signed(db: Any) -> bool:
     """Whether decisions must carry a seal."""
-    return db.execute("select 1 from meta where key = 'signed' and value = 'yes'").fetchone() is not None
+    return (
+        db.execute("select 1 from meta where key = 'signed' and value = 'yes'").fetchone()
+        is not None
+    )
 
 
 def erasures(db: Any) -> int:
@@ -117,7 +232,10 @@ def erasures(db: Any) -> int:
 
 def is_waking(db: Any) -> bool:
     """Whether wakes are wanted."""
-    return db.execute("select 1 from meta where key = 'wakes' and value = 'yes'").fetchone() is not None
+    return (
+        db.execute("select 1 from meta where key = 'wakes' and value = 'yes'").fetchone()
+        is not None
+    )
 
 
 def endpoints(db: Any) -> list[Endpoint]:
@@ -126,5 +244,7 @@ def endpoints(db: Any) -> list[Endpoint]:
     for name, kind, url, key, topics, at in db.execute(
         "select name, kind, url, secret, topics, at from endpoint order by name"
     ):
-        found.append(Endpoint(name, kind, url, key, tuple(topics.split("\n")) if topics else (), at))
+        found.append(
+            Endpoint(name, kind, url, key, tuple(topics.split("\n")) if topics else (), at)
+        )
     return found

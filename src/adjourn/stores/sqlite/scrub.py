@@ -1,7 +1,8 @@
 """Getting what was erased out of the bytes of a SQLite file.
 
-Overwriting what is deleted is not enough: a page that was split long ago may keep a copy of a row beside its cells, and pages
-that were freed before anybody wanted to erase keep what they held. So the file is written anew, and its log is cut.
+Overwriting what is deleted is not enough: a page that was split long ago may keep a copy of a row
+beside its cells, and pages that were freed before anybody wanted to erase keep what they held. So
+the file is written anew, and its log is cut.
 """
 
 from collections.abc import Callable
@@ -30,7 +31,9 @@ def scrub(connect: Callable[[], Any], path: str, pruned: bool) -> bool:
             cut(db)
             return True
     except apsw.Error as e:
-        raise StoreError(f"{path}: what was erased is not out of the file yet: {type(e).__name__}: {e}") from e
+        raise StoreError(
+            f"{path}: what was erased is not out of the file yet: {type(e).__name__}: {e}"
+        ) from e
 
 
 def is_unscrubbed(db: Any, pruned: bool) -> bool:

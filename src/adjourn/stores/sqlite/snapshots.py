@@ -10,23 +10,26 @@ import msgspec
 from adjourn.core.snapshot_part import SnapshotPart
 from adjourn.errors import StoreError
 from adjourn.stores.snapshots import Kept, Snapshot, kept_whole
-from adjourn.stores.sqlite.batch_thread import Worker
+from adjourn.stores.sqlite.batch_thread import BatchThread
 from adjourn.stores.sqlite.connection import transaction
 
 AT = "select head from journal where key = (select n from run where id = ?) << 32 | ?"
 
 
 class SQLiteSnapshots:
-    """See `Snapshots`. They are written over a connection of their own: nobody's commit waits for one to be made."""
+    """See `Snapshots`. They are written over a connection of their own: nobody's commit waits for
+    one to be made."""
 
-    def __init__(self, reader: Worker, connect: Callable[[], Any]) -> None:
+    def __init__(self, reader: BatchThread, connect: Callable[[], Any]) -> None:
         self._reader, self._connect = reader, connect
 
     async def known(self, run: str) -> tuple[int, tuple[SnapshotPart, ...]]:
         """See `Snapshots.known`."""
         sql = "select seq, stretches from snapshot where run = (select n from run where id = ?)"
         found = await self._reader.ask(lambda db: db.execute(sql, (run,)).fetchone())
-        return (found[0], _stretches(found[1]) or ()) if found else (0, ())
+        if found:
+            return (found[0], _stretches(found[1]) or ())
+        return (0, ())
 
     async def last(self, run: str) -> Kept | None:
         """See `Snapshots.last`."""
@@ -50,7 +53,10 @@ class SQLiteSnapshots:
 
 
 _read_stretches = msgspec.json.Decoder(tuple[SnapshotPart, ...])
-_whole = "select s.run, s.format, s.seq, s.head, s.stretches, s.rest from run join snapshot s on s.run = run.n where run.id = ?"
+_whole = (
+    "select s.run, s.format, s.seq, s.head, s.stretches, s.rest from run join snapshot "
+    "s on s.run = run.n where run.id = ?"
+)
 
 
 def _stretches(text: str) -> tuple[SnapshotPart, ...] | None:
@@ -76,14 +82,20 @@ def _last(db: Any, run: str) -> Kept | None:
 
 def _keep(db: Any, run: str, snapshot: Snapshot, parts: Mapping[SnapshotPart, bytes]) -> None:
     found = db.execute("select n from run where id = ? and erased = 0", (run,)).fetchone()
-    if found is None or (db.execute(AT, (run, snapshot.seq)).fetchone() or (b"",))[0] != snapshot.head:
+    if (
+        found is None
+        or (db.execute(AT, (run, snapshot.seq)).fetchone() or (b"",))[0] != snapshot.head
+    ):
         return
     editions = {which.edition for which in snapshot.stretches} or {""}
     marks = ", ".join("?" * len(editions))
-    db.execute(f"delete from segment where run = ? and edition not in ({marks})", (*found, *editions))
+    db.execute(
+        f"delete from segment where run = ? and edition not in ({marks})", (*found, *editions)
+    )
     for which, body in parts.items():
         db.execute(
-            "insert or replace into segment values (?, ?, ?, ?, ?)", (*found, which.edition, which.path, which.k, body)
+            "insert or replace into segment values (?, ?, ?, ?, ?)",
+            (*found, which.edition, which.path, which.k, body),
         )
     stretches = msgspec.json.encode(snapshot.stretches).decode()
     values = (*found, snapshot.seq, snapshot.head, snapshot.format, stretches, snapshot.rest)

@@ -1,4 +1,5 @@
-"""Journals in one SQLite file, safe with several processes on it. Needs `apsw`, which brings a current SQLite."""
+"""Journals in one SQLite file, safe with several processes on it. Needs `apsw`, which brings a
+current SQLite."""
 
 import asyncio
 import logging
@@ -19,16 +20,16 @@ from adjourn.errors import AdjournError, StoreError, UnknownRun
 from adjourn.stores.channel import Ears
 from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.notification import Endpoint, Letter
+from adjourn.stores.notification import Endpoint, Notification
 from adjourn.stores.polled_channel import PolledChannel
 from adjourn.stores.protocol import Bell, Filter, RunRow, Turn
 from adjourn.stores.rows import parsed
 from adjourn.stores.rules import transaction as sheet
 from adjourn.stores.rules.lease import misfitting
-from adjourn.stores.rules.transaction import Each, Failed, Rule, Whole
+from adjourn.stores.rules.transaction import Each, RecordedRefusal, StoreRule, Whole
 from adjourn.stores.sqlite import lists, removal
 from adjourn.stores.sqlite.audit import SQLiteAudit
-from adjourn.stores.sqlite.batch_thread import Worker
+from adjourn.stores.sqlite.batch_thread import BatchThread
 from adjourn.stores.sqlite.connection import bring_up_to_date, connect
 from adjourn.stores.sqlite.due import due
 from adjourn.stores.sqlite.heartbeat import SQLitePulse
@@ -52,19 +53,21 @@ from adjourn.stores.sqlite.snapshots import SQLiteSnapshots
 from adjourn.stores.sqlite.transaction import SQLiteBook
 from adjourn.stores.sqlite.turns import read_followed, read_turns
 from adjourn.stores.sqlite.write_ahead_log import WriteAheadLog
-from adjourn.stores.subscriptions import Bells
-from adjourn.stores.work_request import Request
+from adjourn.stores.subscriptions import Subscriptions
+from adjourn.stores.work_request import WorkRequest
 
 log = logging.getLogger("adjourn.store")
 
 HOT, IDLE = 0.05, 1.0
 """How often other processes' writes are looked for: while somebody follows a run, and otherwise."""
 CACHE = 32 * 1024
-"""KiB that lists may keep of the file: the runs that are looked at for one page lie far from each other."""
+"""KiB that lists may keep of the file: the runs that are looked at for one page lie far from each
+other."""
 TURN = 0.005
 """Seconds after which a list lets others have their turn, and goes on after them."""
 RARELY = 20
-"""A look takes at most one part in so many of the event loop's time, however many runs are followed."""
+"""A look takes at most one part in so many of the event loop's time, however many runs are
+followed."""
 
 
 class SQLiteStore(SQLiteAudit):
@@ -75,7 +78,7 @@ class SQLiteStore(SQLiteAudit):
         self.now = now
         self.commits = 0
         self.transactions = 0
-        self._bells = Bells()
+        self._bells = Subscriptions()
         self._watch: asyncio.Task[None] | None = None
         self._version: Any = None
         self._connect = lambda: connect(path)
@@ -89,16 +92,20 @@ class SQLiteStore(SQLiteAudit):
         self._halts: Any = (0, None)
         self._rows = SQLiteBook(self._db, now)
         self._level = "full"
-        self._writer = Worker("adjourn-writer", self._transact, self._db.close)
-        self._reader = Worker(
-            "adjourn-reader", lambda batch: self._read(batch, lambda: self._reading), self._reading.close
+        self._writer = BatchThread("adjourn-writer", self._transact, self._db.close)
+        self._reader = BatchThread(
+            "adjourn-reader",
+            lambda batch: self._read(batch, lambda: self._reading),
+            self._reading.close,
         )
         self._listing: Any = None
-        self._lists = Worker("adjourn-lists", lambda batch: self._read(batch, self._for_lists), self._end_lists)
+        self._lists = BatchThread(
+            "adjourn-lists", lambda batch: self._read(batch, self._for_lists), self._end_lists
+        )
 
     # The writer thread
 
-    def _transact(self, batch: list[Request]) -> None:
+    def _transact(self, batch: list[WorkRequest]) -> None:
         # A lease lost with the power costs nothing; the next FULL commit syncs it.
         light = all(request.work.light for request in batch)
         try:
@@ -119,10 +126,12 @@ class SQLiteStore(SQLiteAudit):
             request.result = request.error = None
             self._transact([request])
 
-    def _attempt(self, batch: list[Request]) -> bool:
-        """All of them in one transaction. False: one could not be written, so each must have its own.
+    def _attempt(self, batch: list[WorkRequest]) -> bool:
+        """All of them in one transaction. False: one could not be written, so each must have its
+        own.
 
-        A rule that refuses has written nothing: it leaves the others as they are. Whatever else is raised is not a rule's.
+        A rule that refuses has written nothing: it leaves the others as they are. Whatever else is
+        raised is not a rule's.
         """
         db, rows, ruled = self._db, self._rows, False
         db.execute("begin immediate")
@@ -162,9 +171,13 @@ class SQLiteStore(SQLiteAudit):
         return StoreError(f"{self.path}: {type(error).__name__}: {error}")
 
     def _check_file(self) -> None:
-        """What is written into a file that has no name any more is gone when it is closed, so it is not acknowledged."""
+        """What is written into a file that has no name any more is gone when it is closed, so it is
+        not acknowledged."""
         if _file(self.path) != self._file:
-            text = "the database was deleted or replaced while it was open; stop this process, and start it again"
+            text = (
+                "the database was deleted or replaced while it was open; stop this "
+                "process, and start it again"
+            )
             raise StoreError(f"{self.path}: {text}", consequence="nothing was changed")
 
     def _synchronous(self, level: str) -> None:
@@ -172,22 +185,26 @@ class SQLiteStore(SQLiteAudit):
             self._db.execute(f"pragma synchronous={level}")
             self._level = level
 
-    async def _write(self, rule: Rule | Each | Whole, *, ring: str | None = None, own: bool = False) -> Any:
+    async def _write(
+        self, rule: StoreRule | Each | Whole, *, ring: str | None = None, own: bool = False
+    ) -> Any:
         result = await self._writer.ask(rule)
         if ring is not None:
             self._ring(ring, own=own)
-        if isinstance(result, Failed):
+        if isinstance(result, RecordedRefusal):
             raise result.error
         return result
 
     def _ring(self, run: str, *, own: bool) -> None:
         self._bells.ring(run, own=own)
 
-    def _read(self, batch: list[Request], connection: Callable[[], Any]) -> None:
+    def _read(self, batch: list[WorkRequest], connection: Callable[[], Any]) -> None:
         checked = False
         for request in batch:
             try:
-                if not checked:  # once for those that came together; if it is wrong, for each of them
+                if (
+                    not checked
+                ):  # once for those that came together; if it is wrong, for each of them
                     self._check_file()
                     checked = True
                 request.result = request.work(connection())
@@ -197,7 +214,8 @@ class SQLiteStore(SQLiteAudit):
                 request.error = StoreError(f"{self.path}: {type(e).__name__}: {e}")
 
     def _for_lists(self) -> Any:
-        """A connection of their own, in a thread of their own: nobody who wants to know one thing waits for a long list."""
+        """A connection of their own, in a thread of their own: nobody who wants to know one thing
+        waits for a long list."""
         if self._listing is None:  # many processes never list anything
             self._listing = self._connect()
             self._listing.pragma("cache_size", -CACHE)
@@ -286,10 +304,18 @@ class SQLiteStore(SQLiteAudit):
         return await super().hold(scope, by=by, reason=reason, lift=lift, origin=origin)
 
     async def ended(
-        self, status: Status, before: float, *, after: tuple[float, str] | None = None, limit: int = 100
+        self,
+        status: Status,
+        before: float,
+        *,
+        after: tuple[float, str] | None = None,
+        limit: int = 100,
     ) -> list[RunRow]:
         """See `Store.ended`."""
-        sql, values = ENDED_RUNS.format(status=Status(status).value), (before, *(after or (before + 1, "")), limit)
+        sql, values = (
+            ENDED_RUNS.format(status=Status(status).value),
+            (before, *(after or (before + 1, "")), limit),
+        )
         return await self._reader.ask(lambda db: list(map(run_row, db.execute(sql, values))))
 
     async def followed(self, runs: Sequence[str]) -> dict[str, list[str]]:
@@ -314,7 +340,9 @@ class SQLiteStore(SQLiteAudit):
 
     async def waking(self, wanted: bool | None = None, *, by: str = "", origin: str = "") -> bool:
         """See `Store.waking`."""
-        return await (self._reader.ask(is_waking) if wanted is None else self._want_wakes(wanted, by, origin))
+        return await (
+            self._reader.ask(is_waking) if wanted is None else self._want_wakes(wanted, by, origin)
+        )
 
     async def workers(self) -> dict[str, float]:
         """See `Store.workers`."""
@@ -349,19 +377,32 @@ class SQLiteStore(SQLiteAudit):
             return await self._reader.ask(endpoints)
         return await super().endpoints(put, drop=drop, by=by, origin=origin)
 
-    async def letters(self, state: str = "", *, after: int = 0, limit: int = 100) -> list[Letter]:
+    async def letters(
+        self, state: str = "", *, after: int = 0, limit: int = 100
+    ) -> list[Notification]:
         """See `Store.letters`."""
-        where = "n > ? and state = ?" if state else "n > ? and state in ('due', 'dead')"
+        if state:
+            where = "n > ? and state = ?"
+        else:
+            where = "n > ? and state in ('due', 'dead')"
         sql = f"select {', '.join(LETTER)} from letter where {where} order by n limit ?"
-        values = (after, state, limit) if state else (after, limit)
-        return await self._reader.ask(lambda db: list(starmap(Letter, db.execute(sql, values))))
+        if state:
+            values = (after, state, limit)
+        else:
+            values = (after, limit)
+        return await self._reader.ask(
+            lambda db: list(starmap(Notification, db.execute(sql, values)))
+        )
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """See `Store.subscribe`."""
         cold = self._bells.idle
         end = self._bells.add(run, bell, words)
         loop = asyncio.get_running_loop()
-        watch = self._watch if self._watch and not self._watch.done() and self._watch.get_loop() is loop else None
+        if self._watch and not self._watch.done() and self._watch.get_loop() is loop:
+            watch = self._watch
+        else:
+            watch = None
         if watch is None:
             self._version = self._look_up()  # taken now: what is written after this line will ring
         if watch is None or (run and cold):
@@ -371,7 +412,8 @@ class SQLiteStore(SQLiteAudit):
         return end
 
     def _look_up(self) -> Any:
-        """Changes with every commit of any other connection. The file-control of that name does not look at the file."""
+        """Changes with every commit of any other connection. The file-control of that name does not
+        look at the file."""
         return self._watching.pragma("data_version")
 
     async def _look(self) -> None:
@@ -387,7 +429,8 @@ class SQLiteStore(SQLiteAudit):
                 if seen != self._version:
                     self._ring_changed()
                     self._version = seen
-            except apsw.Error as e:  # it looks again: a process that does not hear others would go on past their words
+            # it looks again: a process that does not hear others would go on past their words
+            except apsw.Error as e:
                 log.warning("%s: other processes' words could not be looked for: %s", self.path, e)
             took = time.thread_time() - began
 
@@ -399,7 +442,8 @@ class SQLiteStore(SQLiteAudit):
         runs = self._bells.runs
         sql = "select r.id, r.seq from json_each(?) x join run r on r.id = x.value"
         for run, seq in self._watching.execute(sql, (encode(runs).decode(),)).fetchall():
-            # What our own writer wrote is no news, also while its answer is still on its way to this loop.
+            # What our own writer wrote is no news, also while its answer is still on its way to
+            # this loop.
             if seq > self._heads.get(run, 0) and seq > self._rows.head(run):
                 self._heads[run] = seq
                 self._bells.ring(run)
@@ -408,7 +452,11 @@ class SQLiteStore(SQLiteAudit):
 
     async def close(self) -> None:
         """See `Store.close`."""
-        if self._watch is not None and not self._watch.done() and self._watch.get_loop() is asyncio.get_running_loop():
+        if (
+            self._watch is not None
+            and not self._watch.done()
+            and self._watch.get_loop() is asyncio.get_running_loop()
+        ):
             self._watch.cancel()
             with suppress(asyncio.CancelledError):
                 await self._watch

@@ -8,12 +8,12 @@ import msgspec
 from msgspec.structs import astuple, replace
 
 from adjourn.core.codec import encode
-from adjourn.stores.notification import Endpoint, Letter, Wake
+from adjourn.stores.notification import Endpoint, Notification, Wake
 from adjourn.stores.protocol import Halt, RunRow
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import is_held
 from adjourn.stores.rules.transaction import Find
-from adjourn.stores.rules.values import LAST, Ask, Before, Seen, Writes
+from adjourn.stores.rules.values import LAST, Before, ReadRequest, ReadResult, Writes
 from adjourn.stores.seals import Covered, Seal, sealed_head
 from adjourn.stores.sqlite import removal
 from adjourn.stores.sqlite.due import ahead, asleep, due
@@ -39,11 +39,24 @@ from adjourn.stores.sqlite.turns import read_conversation, read_last, read_later
 
 _STORED = tuple(name for name in RUN[:-1] if name != "lease_until")
 _CHANGING = (
-    "seq", "head", "status", "epoch", "worker", "wake_at", "blocked", "opens", "errors", "stopped",
-    "requesters", "updated_at", "chapter",
-)  # fmt: skip
+    "seq",
+    "head",
+    "status",
+    "epoch",
+    "worker",
+    "wake_at",
+    "blocked",
+    "opens",
+    "errors",
+    "stopped",
+    "requesters",
+    "updated_at",
+    "chapter",
+)
 _SELECT = f"select {COLUMNS} from run where id = ?"
-_INSERT = f"insert into run ({', '.join(_STORED)}) values ({', '.join('?' * len(_STORED))}) returning n"
+_INSERT = (
+    f"insert into run ({', '.join(_STORED)}) values ({', '.join('?' * len(_STORED))}) returning n"
+)
 _UPDATE = f"update run set {', '.join(f'{c} = ?' for c in _CHANGING)} where n = ?"
 _ADVANCE = "update run set seq = ?, head = ?, updated_at = ? where n = ?"
 _FROM = (  # the hash of the first, and the bodies of all that come after it
@@ -51,8 +64,13 @@ _FROM = (  # the hash of the first, and the bodies of all that come after it
     "where key >= ?1 and key < ?2 order by key"
 )
 _APPEND = "insert into journal (key, epoch, body, head) values (?, ?, ?, ?)"
-_LINE = "insert into audit_head values (?, ?, ?) on conflict (scope) do update set n = excluded.n, head = excluded.head"
-_LETTER = f"insert into letter ({', '.join(LETTER[1:])}) values ({', '.join('?' * len(LETTER[1:]))})"
+_LINE = (
+    "insert into audit_head values (?, ?, ?) on conflict (scope) do update set n = "
+    "excluded.n, head = excluded.head"
+)
+_LETTER = (
+    f"insert into letter ({', '.join(LETTER[1:])}) values ({', '.join('?' * len(LETTER[1:]))})"
+)
 _MISFIT = (
     "insert into misfit select n, ?, ? from run where id = ? "
     "on conflict (run) do update set seq = excluded.seq, body = excluded.body"
@@ -68,12 +86,22 @@ _INTERRUPT = (
 
 
 class Gathered:
-    """What several rules want to be written in one transaction, by table. A run is in it at most once: whoever reads one that
-    waits here has it written first."""
+    """What several rules want to be written in one transaction, by table. A run is in it at most
+    once: whoever reads one that waits here has it written first."""
 
     __slots__ = (
-        "advanced", "beats", "changed", "interrupts", "journal", "letters", "lines", "requests", "runs", "touched", "wakes"
-    )  # fmt: skip
+        "advanced",
+        "beats",
+        "changed",
+        "interrupts",
+        "journal",
+        "letters",
+        "lines",
+        "requests",
+        "runs",
+        "touched",
+        "wakes",
+    )
 
     def __init__(self) -> None:
         self.runs: set[str] = set()
@@ -90,11 +118,13 @@ class Gathered:
 
 
 class SQLiteBook:
-    """See `Book`: over the one connection that writes. What is written is gathered, and goes to SQLite table by table.
+    """See `Book`: over the one connection that writes. What is written is gathered, and goes to
+    SQLite table by table.
 
-    What was read is remembered from one transaction to the next. When the file's data version says that another connection has
-    written in between, the row of a run is good as long as the hash of its journal is still the same; the rest is read again.
-    Whoever takes a transaction back must `forget`.
+    What was read is remembered from one transaction to the next. When the file's data version says
+    that another connection has written in between, the row of a run is good as long as the hash of
+    its journal is still the same; the rest is read again. Whoever takes a transaction back must
+    `forget`.
     """
 
     def __init__(self, db: Any, now: Callable[[], float]) -> None:  # apsw's types are not complete
@@ -115,7 +145,8 @@ class SQLiteBook:
         self._gathered = Gathered()
 
     def begun(self) -> None:
-        """A transaction has begun, so the data version is that of the file: what others wrote is looked at again."""
+        """A transaction has begun, so the data version is that of the file: what others wrote is
+        looked at again."""
         if len(self._runs) > KNOWN:
             self.forget()
         elif self._db.data_version() != self._version:
@@ -123,7 +154,8 @@ class SQLiteBook:
             self._forget_others()
 
     def committed(self) -> None:
-        """Our own transaction is in the file; from here on the data version changes only if others write."""
+        """Our own transaction is in the file; from here on the data version changes only if others
+        write."""
         self._version = self._db.data_version()
 
     def forget(self) -> None:
@@ -135,27 +167,50 @@ class SQLiteBook:
             known.clear()
 
     def _forget_others(self) -> None:
-        self._halts, self._endpoints, self._signed, self._waking, self._erasures = None, None, None, None, None
+        self._halts, self._endpoints, self._signed, self._waking, self._erasures = (
+            None,
+            None,
+            None,
+            None,
+            None,
+        )
         self._lines.clear()
         self._until.clear()
 
     def head(self, id: str) -> int:
         """The seq that this connection has lately appended to a run, 0 if none; from any thread.
 
-        Not the last it has read: that may be another's word, of which somebody here is still to be told.
+        Not the last it has read: that may be another's word, of which somebody here is still to be
+        told.
         """
         return self._wrote.get(id, 0)
 
-    # Reading: what an `Ask` names, and no more
+    # Reading: what an `ReadRequest` names, and no more
 
-    def read(self, ask: Ask) -> Seen:
-        """See `Book.read`. What waits in the batch is written first, where this would look at it."""
-        earlier = ask.before[0] if ask.before else ask.run
+    def read(self, ask: ReadRequest) -> ReadResult:
+        """See `Book.read`. What waits in the batch is written first, where this would look at
+        it."""
+        if ask.before:
+            earlier = ask.before[0]
+        else:
+            earlier = ask.run
         waits = not self._gathered.runs.isdisjoint((ask.run, earlier))
-        if waits or ask.last or ask.later or ask.touched or ask.take or ask.letters or ask.asleep or ask.wakes:
+        if (
+            waits
+            or ask.last
+            or ask.later
+            or ask.touched
+            or ask.take
+            or ask.letters
+            or ask.asleep
+            or ask.wakes
+        ):
             self.flush()
-        seen = Seen(self._now())
-        row = self._run(ask.run) if ask.run else None
+        seen = ReadResult(self._now())
+        if ask.run:
+            row = self._run(ask.run)
+        else:
+            row = None
         if row is not None:
             seen.row = replace(row)
             self._read_run(row, ask, seen)
@@ -169,7 +224,10 @@ class SQLiteBook:
         if ask.later:
             seen.later = read_later(self._db, ask.run)
         if ask.audit:
-            scopes = ask.audit if row or not ask.run else (*ask.audit, "")
+            if row or not ask.run:
+                scopes = ask.audit
+            else:
+                scopes = (*ask.audit, "")
             seen.audit = {scope: self._last_line(scope) for scope in scopes}
         if ask.halts:
             seen.halts = self._read_halts()
@@ -184,7 +242,9 @@ class SQLiteBook:
                 self._signed = is_signed(self._db)
             seen.signed = self._signed
         if ask.erasures:
-            seen.erasures = self._erasures = erasures(self._db) if self._erasures is None else self._erasures
+            seen.erasures = self._erasures = (
+                erasures(self._db) if self._erasures is None else self._erasures
+            )
         if ask.letters or ask.take:
             self._read_letters(ask, seen)
         if ask.run or ask.waking or ask.asleep or ask.wakes:
@@ -226,11 +286,14 @@ class SQLiteBook:
         self._sure.add(id)
         return known
 
-    def _read_run(self, row: RunRow, ask: Ask, seen: Seen) -> None:
+    def _read_run(self, row: RunRow, ask: ReadRequest, seen: ReadResult) -> None:
         db = self._db
         if 0 < ask.tail == ask.head_at < row.seq:
             found = db.execute(_FROM, (key(row.n, ask.tail), key(row.n + 1, 0))).fetchall()
-            seen.head = found[0][2] if found and found[0][0] == ask.tail else b""
+            if found and found[0][0] == ask.tail:
+                seen.head = found[0][2]
+            else:
+                seen.head = b""
             seen.tail = [(seq, body) for seq, body, _ in found if body is not None]
         else:
             if 0 <= ask.tail < row.seq:
@@ -244,7 +307,10 @@ class SQLiteBook:
             for id in ask.named if ask.openings else ():
                 if found := seen.interrupts.get(id):
                     wanted.update((found.seq, *found.votes.values()))
-            sql = f"select seq, body from journal where key in ({', '.join('?' * len(wanted))}) and body is not null"
+            sql = (
+                f"select seq, body from journal where key in "
+                f"({', '.join('?' * len(wanted))}) and body is not null"
+            )
             seen.records = dict(db.execute(sql, tuple(key(row.n, seq) for seq in wanted)))
         if ask.request:
             sql = "select seq, body from request where run = ? and id = ?"
@@ -254,10 +320,14 @@ class SQLiteBook:
 
     def _head_at(self, row: RunRow, seq: int) -> bytes:
         """The hash of a run's chain at a record; b"" if there is none such."""
-        found = self._db.execute("select head from journal where key = ?", (key(row.n, seq),)).fetchone()
-        return found[0] if found and 0 < seq <= row.seq else b""
+        found = self._db.execute(
+            "select head from journal where key = ?", (key(row.n, seq),)
+        ).fetchone()
+        if found and 0 < seq <= row.seq:
+            return found[0]
+        return b""
 
-    def _read_interrupts(self, row: RunRow, ask: Ask) -> dict[str, InterruptRow]:
+    def _read_interrupts(self, row: RunRow, ask: ReadRequest) -> dict[str, InterruptRow]:
         found: dict[str, InterruptRow] = {}
 
         def look(where: str, *values: Any) -> None:
@@ -285,32 +355,37 @@ class SQLiteBook:
 
     def _last_line(self, scope: str) -> tuple[int, bytes]:
         if scope not in self._lines:
-            found = self._db.execute("select n, head from audit_head where scope = ?", (scope,)).fetchone()
+            found = self._db.execute(
+                "select n, head from audit_head where scope = ?", (scope,)
+            ).fetchone()
             self._lines[scope] = found or (0, b"")
         return self._lines[scope]
 
     def _read_halts(self) -> list[Halt]:
         if self._halts is None:
-            found = self._db.execute("select scope, by, reason, at from halt order by at").fetchall()
+            found = self._db.execute(
+                "select scope, by, reason, at from halt order by at"
+            ).fetchall()
             self._halts = list(starmap(Halt, found))
         return self._halts
 
-    def _read_letters(self, ask: Ask, seen: Seen) -> None:
+    def _read_letters(self, ask: ReadRequest, seen: ReadResult) -> None:
         columns = ", ".join(LETTER)
         if ask.letters:
             sql = f"select {columns} from letter where n in (select value from json_each(?))"
             rows = self._db.execute(sql, (encode(list(ask.letters)).decode(),))
-            seen.letters = {letter.n: letter for letter in starmap(Letter, rows)}
+            seen.letters = {letter.n: letter for letter in starmap(Notification, rows)}
         if ask.take:
             sql = (
-                f"select {columns} from letter x where state = 'due' and due_at <= ? and not exists (select 1 from letter o "
+                f"select {columns} from letter x where state = 'due' and due_at <= ? and "
+                f"not exists (select 1 from letter o "
                 "where o.endpoint = x.endpoint and o.run = x.run and o.state = 'due' and o.n < x.n) "
                 "and endpoint not in (select value from json_each(?)) order by n limit ?"
             )
             values = (seen.now, encode(list(ask.but)).decode(), ask.take)
-            seen.due = list(starmap(Letter, self._db.execute(sql, values)))
+            seen.due = list(starmap(Notification, self._db.execute(sql, values)))
 
-    def _read_wakes(self, ask: Ask, seen: Seen) -> None:
+    def _read_wakes(self, ask: ReadRequest, seen: ReadResult) -> None:
         if self._waking is None:
             self._waking = is_waking(self._db)
         seen.waking = self._waking
@@ -318,25 +393,32 @@ class SQLiteBook:
             seen.asleep = asleep(self._db, blocked=ask.asleep == "blocked")
         if ask.wakes:
             sql = (
-                "select w.n, r.id, w.not_before from wake w join run r on r.n = w.run where w.not_before <= ? "
+                "select w.n, r.id, w.not_before from wake w join run r on r.n = w.run where "
+                "w.not_before <= ? "
                 "order by w.not_before, w.n limit ?"
             )
             seen.wakes = list(starmap(Wake, self._db.execute(sql, (seen.now, ask.wakes))))
 
-    def _read_seals(self, ask: Ask, seen: Seen) -> None:
+    def _read_seals(self, ask: ReadRequest, seen: ReadResult) -> None:
         seen.store = store_id(self._db)
         sql = (
-            "select t.scope, coalesce(a.n, 0), lower(hex(a.head)), coalesce(r.seq, 0), r.salt, r.head from touched t "
-            "left join audit_head a on a.scope = t.scope left join run r on r.id = t.scope order by t.scope limit ?"
+            "select t.scope, coalesce(a.n, 0), lower(hex(a.head)), coalesce(r.seq, 0), "
+            "r.salt, r.head from touched t "
+            "left join audit_head a on a.scope = t.scope left join run r on r.id = t.scope "
+            "order by t.scope limit ?"
         )
         touched: list[Covered] = []
         for scope, number, line, seq, salt, head in self._db.execute(sql, (ask.touched,)):
-            touched.append(Covered(scope, number, line, seq, sealed_head(salt, head) if head else ""))
+            touched.append(
+                Covered(scope, number, line, seq, sealed_head(salt, head) if head else "")
+            )
         seen.touched = touched
         seals: dict[int, Seal] = {}
         if last := self._db.execute(f"select {SEAL} from seal order by k desc limit 1").fetchone():
             seals[0] = Seal(*last)
-        if named := self._db.execute(f"select {SEAL} from seal where k = ?", (ask.seal,)).fetchone():
+        if named := self._db.execute(
+            f"select {SEAL} from seal where k = ?", (ask.seal,)
+        ).fetchone():
             seals[ask.seal] = Seal(*named)
         seen.seals = seals
 
@@ -369,10 +451,21 @@ class SQLiteBook:
         gathered = self._gathered
         if writes.new:
             values = (
-                row.id, row.kind, row.program, row.session, encode(row.labels).decode(), row.title, row.input_digest,
-                *_changing(row)[:10], row.created_at, row.updated_at, _names(row.requesters), row.salt, row.erased,
+                row.id,
+                row.kind,
+                row.program,
+                row.session,
+                encode(row.labels).decode(),
+                row.title,
+                row.input_digest,
+                *_changing(row)[:10],
+                row.created_at,
+                row.updated_at,
+                _names(row.requesters),
+                row.salt,
+                row.erased,
                 row.chapter,
-            )  # fmt: skip
+            )
             [(row.n,)] = self._db.execute(_INSERT, values).fetchall()
         elif writes.wiped:
             removal.wipe(self._db, row, row.seq - len(writes.journal))
@@ -396,7 +489,8 @@ class SQLiteBook:
             gathered.requests.append((row.n, *writes.request))
 
     def flush(self) -> None:
-        """See `Book.flush`. A run waits here at most once, so the order of the tables does not matter."""
+        """See `Book.flush`. A run waits here at most once, so the order of the tables does not
+        matter."""
         gathered, self._gathered = self._gathered, Gathered()
         for sql, rows in (
             (_UPDATE, gathered.changed),
@@ -415,7 +509,8 @@ class SQLiteBook:
                 self._db.executemany(sql, rows)
 
     def _is_rare(self, writes: Writes) -> bool:
-        """Whether there is something that is not gathered, because what was written before may matter to it."""
+        """Whether there is something that is not gathered, because what was written before may
+        matter to it."""
         return bool(
             writes.gone
             or writes.put_halts
@@ -442,11 +537,15 @@ class SQLiteBook:
         if writes.put_halts or writes.drop_halts:
             self._halts = None
         for halt in writes.put_halts:
-            db.execute("insert into halt values (?, ?, ?, ?)", (halt.scope, halt.by, halt.reason, halt.at))
+            db.execute(
+                "insert into halt values (?, ?, ?, ?)", (halt.scope, halt.by, halt.reason, halt.at)
+            )
         for scope in writes.drop_halts:
             db.execute("delete from halt where scope = ?", (scope,))
         for hold in writes.put_holds:
-            db.execute("insert into hold values (?, ?, ?, ?)", (hold.scope, hold.by, hold.reason, hold.at))
+            db.execute(
+                "insert into hold values (?, ?, ?, ?)", (hold.scope, hold.by, hold.reason, hold.at)
+            )
         for scope in writes.drop_holds:
             db.execute("delete from hold where scope = ?", (scope,))
         if writes.signed is not None:
@@ -498,24 +597,62 @@ class SQLiteBook:
 def _steering(row: RunRow) -> tuple[Any, ...]:
     """What a step on its way does not change."""
     return (
-        row.status, row.epoch, row.worker, row.wake_at, row.blocked, row.opens, row.errors, row.stopped, row.requesters, row.chapter,
-    )  # fmt: skip
+        row.status,
+        row.epoch,
+        row.worker,
+        row.wake_at,
+        row.blocked,
+        row.opens,
+        row.errors,
+        row.stopped,
+        row.requesters,
+        row.chapter,
+    )
 
 
 def _changing(row: RunRow) -> tuple[Any, ...]:
     return (
-        row.seq, row.head, row.status.value, row.epoch, row.worker, row.wake_at, "\n".join(row.blocked),
-        row.opens, row.errors, int(row.stopped), _names(row.requesters), row.updated_at, row.chapter,
-    )  # fmt: skip
+        row.seq,
+        row.head,
+        row.status.value,
+        row.epoch,
+        row.worker,
+        row.wake_at,
+        "\n".join(row.blocked),
+        row.opens,
+        row.errors,
+        int(row.stopped),
+        _names(row.requesters),
+        row.updated_at,
+        row.chapter,
+    )
 
 
 def _put(run: int, row: InterruptRow) -> tuple[Any, ...]:
     return (
-        run, row.i, row.seq, row.kind, row.state, row.digest, row.event, row.expires, int(row.undoing), row.approvers,
-        row.by, encode(row.votes).decode(), row.lives, _names(row.disowned), row.rank, row.opened_at, row.type,
-        row.tool, _names(row.groups),
-    )  # fmt: skip
+        run,
+        row.i,
+        row.seq,
+        row.kind,
+        row.state,
+        row.digest,
+        row.event,
+        row.expires,
+        int(row.undoing),
+        row.approvers,
+        row.by,
+        encode(row.votes).decode(),
+        row.lives,
+        _names(row.disowned),
+        row.rank,
+        row.opened_at,
+        row.type,
+        row.tool,
+        _names(row.groups),
+    )
 
 
 def _names(names: tuple[str, ...]) -> str:
-    return encode(list(names)).decode() if names else ""
+    if names:
+        return encode(list(names)).decode()
+    return ""

@@ -24,10 +24,16 @@ join run r on r.n = t.n
 join journal j on j.key > t.n << 32 and j.key <= (t.n << 32) + t.upto
 order by t.depth, j.key
 """
-"""One statement for all of them. A run is younger than the one that it goes on with: so this ends, whatever a file says."""
+"""One statement for all of them. A run is younger than the one that it goes on with: so this ends,
+whatever a file says."""
 
-_LAST = "select id from run where session = ? and session <> '' and program = ? order by n desc limit 1"
-_GOES_ON = "j.key & 4294967295 = 1 and j.body ->> '$.after.run' is not null and j.body ->> '$.history' is null"
+_LAST = (
+    "select id from run where session = ? and session <> '' and program = ? order by n desc limit 1"
+)
+_GOES_ON = (
+    "j.key & 4294967295 = 1 and j.body ->> '$.after.run' is not null and j.body ->> "
+    "'$.history' is null"
+)
 """The first record of a run that goes on with another; the index of these is by which."""
 _FOLLOWED = f"""
 select w.value, r.id from json_each(?) w

@@ -1,8 +1,9 @@
 """The write-ahead log of a SQLite file, kept short also while readers overlap.
 
-SQLite begins its log anew only in a moment in which nobody reads from it. With readers that overlap there is none, and the log
-grows with every commit. So whoever finds it too long holds writers back for a moment: readers that come meanwhile read from the
-file, those before them come to their end, and the log is cut.
+SQLite begins its log anew only in a moment in which nobody reads from it. With readers that overlap
+there is none, and the log grows with every commit. So whoever finds it too long holds writers back
+for a moment: readers that come meanwhile read from the file, those before them come to their end,
+and the log is cut.
 """
 
 import logging
@@ -19,7 +20,8 @@ from adjourn.errors import StoreError
 log = logging.getLogger("adjourn.store")
 
 LONG = 32 * 1024 * 1024
-"""Bytes that the log may have; more than `journal_size_limit`, which is what SQLite itself leaves of it."""
+"""Bytes that the log may have; more than `journal_size_limit`, which is what SQLite itself leaves
+of it."""
 PATIENCE = 0.5
 """Seconds that writers are held back, at most."""
 ATTEMPT = 10
@@ -34,17 +36,24 @@ class WriteAheadLog:
         self._limit = 0
 
     def keep_short(self) -> None:
-        """Cut the log if it is too long. If a reader does not end, try again when it has grown by as much again."""
+        """Cut the log if it is too long. If a reader does not end, try again when it has grown by
+        as much again."""
         size = self._size()
         if size <= max(LONG, self._limit):
             return
         try:
             with closing(self._connect()) as db:  # of its own: a writer's patience is longer
                 busy = not cut(db)
-        except (apsw.Error, StoreError) as e:  # the log is only long; whatever else is wrong the next transaction finds
+        except (
+            apsw.Error,
+            StoreError,
+        ) as e:  # the log is only long; whatever else is wrong the next transaction finds
             log.warning("%s: the log could not be cut: %s", self._path, e)
             busy = True
-        self._limit = size + LONG if busy else 0
+        if busy:
+            self._limit = size + LONG
+        else:
+            self._limit = 0
 
     def _size(self) -> int:
         try:
@@ -56,8 +65,9 @@ class WriteAheadLog:
 def cut(db: Any, patience: float = PATIENCE) -> bool:
     """Whether the log was cut before our patience ended.
 
-    In many short attempts: SQLite looks once at an attempt's beginning where each reader is, and then waits for a place that
-    later readers, who are in nobody's way, may take one after the other.
+    In many short attempts: SQLite looks once at an attempt's beginning where each reader is, and
+    then waits for a place that later readers, who are in nobody's way, may take one after the
+    other.
     """
     db.set_busy_timeout(ATTEMPT)
     until = time.monotonic() + patience

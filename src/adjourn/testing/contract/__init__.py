@@ -1,1 +1,2 @@
-"""What a store promises, one test each, grouped by verb. `adjourn.testing.StoreContract` is all of them."""
+"""What a store promises, one test each, grouped by verb. `adjourn.testing.StoreContract` is all of
+them."""

@@ -1,4 +1,5 @@
-"""`audit`, `seal` and `verify`: every attempt is on record, and what is sealed cannot be changed unseen."""
+"""`audit`, `seal` and `verify`: every attempt is on record, and what is sealed cannot be changed
+unseen."""
 
 import msgspec
 import pytest
@@ -17,14 +18,22 @@ from adjourn.core.records import (
     Said,
     Stepped,
 )
-from adjourn.errors import AlreadyDecided, AuditBroken, Invalid, InvalidDefinition, NotAllowed, Refused, UnknownRun
+from adjourn.errors import (
+    AlreadyDecided,
+    AuditBroken,
+    Invalid,
+    InvalidDefinition,
+    NotAllowed,
+    Refused,
+    UnknownRun,
+)
 from adjourn.stores.audit import SECURITY, chain
 from adjourn.stores.audit_key import SecretKey
 from adjourn.stores.notification import Endpoint
 from adjourn.stores.protocol import Store
 from adjourn.stores.seals import Anchor, Covered, Seal, seal_hash, sealed_head
 from adjourn.testing.contract.fixtures import (
-    Ground,
+    ContractFixtures,
     approval,
     at_once,
     begin,
@@ -42,7 +51,7 @@ from adjourn.testing.fake_clock import FakeClock
 KEY, OTHER = SecretKey(b"k" * 32), SecretKey(b"o" * 32)
 
 
-class Auditing(Ground):
+class Auditing(ContractFixtures):
     """Who wanted what, when, from where, why, and what came of it."""
 
     async def test_a_command_is_a_line_with_who_when_whence_and_where_it_stands(
@@ -53,16 +62,32 @@ class Auditing(Ground):
         await store.deliver("r1", PauseAsked(by="bo", reason="lunch"), origin="cli")
         first, second = await entries(store, "r1")
         assert first.items() >= {"verb": "start", "by": "ana", "seq": 1, "run": "r1"}.items()
-        wanted = {"verb": "pause", "by": "bo", "from": "cli", "reason": "lunch", "seq": 3, "at": clock.now()}
+        wanted = {
+            "verb": "pause",
+            "by": "bo",
+            "from": "cli",
+            "reason": "lunch",
+            "seq": 3,
+            "at": clock.now(),
+        }
         assert second.items() >= wanted.items()
 
     async def test_a_decision_is_a_line_with_what_was_shown(self, store: Store) -> None:
         await wait_for(store, approval(digest="d"))
         await store.deliver("r1", yes(by="ana", note="fine", digest="d"))
-        wanted = {"verb": "answer", "interrupt": "1.0?0", "verdict": "approve", "note": "fine", "digest": "d", "seq": 5}
+        wanted = {
+            "verb": "answer",
+            "interrupt": "1.0?0",
+            "verdict": "approve",
+            "note": "fine",
+            "digest": "d",
+            "seq": 5,
+        }
         assert (await store.audit("r1"))[-1].entry.items() >= wanted.items()
 
-    async def test_an_event_is_a_line_with_its_name_and_what_it_answered(self, store: Store) -> None:
+    async def test_an_event_is_a_line_with_its_name_and_what_it_answered(
+        self, store: Store
+    ) -> None:
         lease = await begin(store)
         await suspend(store, lease, event="go")
         await store.deliver("r1", Emitted(event="news", value="a secret", by="ana"))
@@ -78,7 +103,9 @@ class Auditing(Ground):
         assert [(entry["event"], entry["answers"], "refused" in entry) for entry in lines] == wanted
         assert "a secret" not in str(lines)
 
-    async def test_a_fork_is_a_line_with_where_it_was_cut_and_what_was_kept(self, store: Store) -> None:
+    async def test_a_fork_is_a_line_with_where_it_was_cut_and_what_was_kept(
+        self, store: Store
+    ) -> None:
         for run, answers, kept in (("r1", "reopen", None), ("r2", "keep", ["1.0?0"])):
             said = Decided(i="1.0?0", verdict="value", value=1)
             here = Forked(of="r0", at_seq=5, by="ana", answers=answers)
@@ -88,26 +115,50 @@ class Auditing(Ground):
             assert (line["verb"], line["of"], line["cut_at"]) == ("fork", "r0@5", 5)
             assert (line["answers"], line.get("kept")) == (answers, kept)
 
-    async def test_an_endpoint_is_a_line_that_names_it_exactly_and_gives_nothing_away(self, store: Store) -> None:
-        put = Endpoint("ops", "webhook", "https://example.com/hidden", "whsec_hidden", ("run.failed",))
+    async def test_an_endpoint_is_a_line_that_names_it_exactly_and_gives_nothing_away(
+        self, store: Store
+    ) -> None:
+        put = Endpoint(
+            "ops", "webhook", "https://example.com/hidden", "whsec_hidden", ("run.failed",)
+        )
         await store.endpoints(put, by="ana")
         await store.endpoints(drop="ops", by="bo")
         first, second = await entries(store, "")
-        assert first.items() >= {"verb": "add endpoint", "by": "ana", "endpoint": "ops", "kind": "webhook"}.items()
-        assert first["topics"] == ["run.failed"] and len(first["digest"]) == 64 and "hidden" not in str(first)
-        assert (second["verb"], second["by"], second["endpoint"]) == ("remove endpoint", "bo", "ops")
+        assert (
+            first.items()
+            >= {"verb": "add endpoint", "by": "ana", "endpoint": "ops", "kind": "webhook"}.items()
+        )
+        assert (
+            first["topics"] == ["run.failed"]
+            and len(first["digest"]) == 64
+            and "hidden" not in str(first)
+        )
+        assert (second["verb"], second["by"], second["endpoint"]) == (
+            "remove endpoint",
+            "bo",
+            "ops",
+        )
 
     async def test_the_security_log_is_a_chain_of_its_own_that_other_lists_do_not_show(
         self, store: Store, clock: FakeClock
     ) -> None:
         await begin(store)
-        await store.note([{"verb": "login", "by": "ana", "from": "10.0.0.1"}, {"verb": "logout", "by": "ana"}])
+        await store.note(
+            [{"verb": "login", "by": "ana", "from": "10.0.0.1"}, {"verb": "logout", "by": "ana"}]
+        )
         clock.advance(1)
         await store.halt("*", by="ana", reason="x")
         await store.halt("*", by="bo", lift=True)
         lines = await store.audit(SECURITY)
-        assert [(line.n, line.entry["verb"]) for line in lines] == [(1, "login"), (2, "logout"), (3, "unhalt")]
-        assert lines[0].entry.items() >= {"by": "ana", "from": "10.0.0.1", "at": clock.now() - 1}.items()
+        assert [(line.n, line.entry["verb"]) for line in lines] == [
+            (1, "login"),
+            (2, "logout"),
+            (3, "unhalt"),
+        ]
+        assert (
+            lines[0].entry.items()
+            >= {"by": "ana", "from": "10.0.0.1", "at": clock.now() - 1}.items()
+        )
         assert lines[1].head == chain(lines[0].head, lines[1].body)
         lines = [*await store.audit(), *await store.recent()]
         assert {line.scope for line in lines} == {"r1", ""}
@@ -129,7 +180,11 @@ class Auditing(Ground):
         with pytest.raises(Refused):
             await store.deliver("r1", Resumed(by="cy"))
         *_, second, third = await entries(store, "r1")
-        assert (second["by"], "ana has already" in second["refused"], "seq" in second) == ("bo", True, False)
+        assert (second["by"], "ana has already" in second["refused"], "seq" in second) == (
+            "bo",
+            True,
+            False,
+        )
         assert (third["by"], "not paused" in third["refused"]) == ("cy", True)
 
     async def test_an_attempt_on_an_unknown_run_is_a_global_line(self, store: Store) -> None:
@@ -139,7 +194,9 @@ class Auditing(Ground):
         assert (line.scope, line.n, line.entry["by"]) == ("", 1, "ana")
         assert "'r1'" in line.entry["refused"]
 
-    async def test_a_second_cancel_is_a_line_although_nothing_was_appended(self, store: Store) -> None:
+    async def test_a_second_cancel_is_a_line_although_nothing_was_appended(
+        self, store: Store
+    ) -> None:
         await begin(store)
         await store.deliver("r1", CancelAsked(by="ana"))
         await store.deliver("r1", CancelAsked(by="bo"))
@@ -152,7 +209,13 @@ class Auditing(Ground):
         with pytest.raises(InvalidDefinition):
             await store.halt("nonsense")
         first, second = await entries(store, "")
-        wanted = {"verb": "halt", "by": "ana", "scope": "tool:send", "reason": "spilled", "from": "console"}
+        wanted = {
+            "verb": "halt",
+            "by": "ana",
+            "scope": "tool:send",
+            "reason": "spilled",
+            "from": "console",
+        }
         assert first.items() >= wanted.items()
         assert (second["verb"], second["by"]) == ("unhalt", "bo")
 
@@ -182,7 +245,9 @@ class Auditing(Ground):
                 head = chain(head, line.body)
                 assert (line.n, line.head) == (number, head)
 
-    async def test_lines_come_in_pages_and_of_all_scopes_by_time(self, store: Store, clock: FakeClock) -> None:
+    async def test_lines_come_in_pages_and_of_all_scopes_by_time(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         for number, run in enumerate(("r1", "r2", "r1", "r2")):
             clock.advance(1)
             await (store.create(started(run)) if number < 2 else store.deliver(run, PauseAsked()))
@@ -202,14 +267,17 @@ class Auditing(Ground):
         assert await store.verify() == []
 
 
-class Sealing(Ground):
-    """One chain over everything: what is sealed cannot vanish, and `verify` says how far it can vouch for the rest."""
+class Sealing(ContractFixtures):
+    """One chain over everything: what is sealed cannot vanish, and `verify` says how far it can
+    vouch for the rest."""
 
     async def test_a_store_has_an_id(self, store: Store) -> None:
         assert len(await store.identity()) >= 32
         assert await store.identity() == await store.identity()
 
-    async def test_a_seal_says_where_every_chain_stood_that_was_touched(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_seal_says_where_every_chain_stood_that_was_touched(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         assert await store.seal() is None
         for run in ("r1", "r2"):
             await begin(store, run)
@@ -274,7 +342,9 @@ class Sealing(Ground):
         assert sorted(covered) == sorted(await ids(store))
         assert await store.verify() == []
 
-    async def test_with_a_key_a_seal_is_signed_and_what_is_signed_is_left_to_who_has_one(self, store: Store) -> None:
+    async def test_with_a_key_a_seal_is_signed_and_what_is_signed_is_left_to_who_has_one(
+        self, store: Store
+    ) -> None:
         await store.create(started("r1"))
         plain = await store.seal()
         assert plain is not None and (plain.kid, plain.sig) == ("", b"")
@@ -288,18 +358,25 @@ class Sealing(Ground):
         again = await store.seal(KEY)
         assert again is not None and scopes(again) == ["r2"]
 
-    async def test_nothing_is_sealed_on_top_of_a_store_that_has_lost_a_seal(self, store: Store) -> None:
+    async def test_nothing_is_sealed_on_top_of_a_store_that_has_lost_a_seal(
+        self, store: Store
+    ) -> None:
         await store.create(started("r1"))
         seal = await store.seal()
         assert seal is not None
         await store.create(started("r2"))
-        for lost in (Seal(seal.k, seal.at, seal.prev, seal.body, b"x" * 32), Seal(9, 0.0, b"", "[]", b"")):
+        for lost in (
+            Seal(seal.k, seal.at, seal.prev, seal.body, b"x" * 32),
+            Seal(9, 0.0, b"", "[]", b""),
+        ):
             with pytest.raises(AuditBroken, match="nothing was sealed"):
                 await store.seal(after=lost)
         assert await store.seals() == [seal]
         assert await store.seal(after=seal) is not None
 
-    async def test_a_check_says_what_is_sealed_what_is_signed_and_what_is_neither(self, store: Store) -> None:
+    async def test_a_check_says_what_is_sealed_what_is_signed_and_what_is_neither(
+        self, store: Store
+    ) -> None:
         lease = await begin(store)
         found = await store.verify()
         assert (list(found), found.seal, found.lines, found.records) == ([], None, 1, 2)
@@ -309,9 +386,15 @@ class Sealing(Ground):
         found = await store.verify([KEY])
         assert list(found) == [] and found.seal is not None and found.signed_from == found.seal
         assert (found.seal.k, found.lines, found.records) == (1, 1, 2)
-        assert "1 line and 2 records since then are chained, not sealed" in str(found) and KEY.kid in str(found)
+        assert "1 line and 2 records since then are chained, not sealed" in str(
+            found
+        ) and KEY.kid in str(found)
         unchecked = await store.verify()
-        assert list(unchecked) == [] and "not checked" in str(unchecked) and "can rewrite" in str(unchecked)
+        assert (
+            list(unchecked) == []
+            and "not checked" in str(unchecked)
+            and "can rewrite" in str(unchecked)
+        )
 
     async def test_a_check_with_a_key_that_signed_nothing_says_so(self, store: Store) -> None:
         assert await store.verify([KEY]) == []
@@ -321,7 +404,9 @@ class Sealing(Ground):
         assert await store.verify([OTHER, KEY]) == []
         assert [broken.what for broken in await store.verify([OTHER])] == ["seal", "seals"]
 
-    async def test_an_anchor_is_found_again_and_a_foreign_one_is_not(self, store: Store, clock: FakeClock) -> None:
+    async def test_an_anchor_is_found_again_and_a_foreign_one_is_not(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         await store.create(started("r1"))
         seal = await store.seal(KEY)
         assert seal is not None
@@ -330,11 +415,21 @@ class Sealing(Ground):
         await store.create(started("r2"))
         await store.seal(KEY)
         assert await store.verify([KEY], anchor) == []
-        for field, value in (("store", "0" * 32), ("k", 9), ("hash", "0" * 64), ("at", 1.0), ("sig", "AAAA")):
+        for field, value in (
+            ("store", "0" * 32),
+            ("k", 9),
+            ("hash", "0" * 64),
+            ("at", 1.0),
+            ("sig", "AAAA"),
+        ):
             changed = msgspec.structs.replace(anchor, **{field: value})
-            assert {broken.what for broken in await store.verify([KEY], changed)} == {"anchor"}, field
+            assert {broken.what for broken in await store.verify([KEY], changed)} == {"anchor"}, (
+                field
+            )
 
-    async def test_seals_outlive_the_store_that_made_them(self, store: Store, clock: FakeClock) -> None:
+    async def test_seals_outlive_the_store_that_made_them(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         await store.create(started("r1"))
         seal, id = await store.seal(), await store.identity()
         await store.close()

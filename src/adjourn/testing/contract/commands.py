@@ -4,7 +4,15 @@ from typing import cast
 
 import pytest
 
-from adjourn.core.records import CancelAsked, Command, Emitted, PauseAsked, Resumed, RunCompleted, Said
+from adjourn.core.records import (
+    CancelAsked,
+    Command,
+    Emitted,
+    PauseAsked,
+    Resumed,
+    RunCompleted,
+    Said,
+)
 from adjourn.core.status import Status
 from adjourn.errors import (
     AlreadyDecided,
@@ -19,7 +27,7 @@ from adjourn.errors import (
 )
 from adjourn.stores.protocol import Store
 from adjourn.testing.contract.fixtures import (
-    Ground,
+    ContractFixtures,
     answer,
     approval,
     at_once,
@@ -57,7 +65,8 @@ stuck        -           cancelling  -        -        -        -        same
 completed    -           -           -        -        -        -        -
 cancelled    -           -           -        -        -        -        same
 """
-"""What follows each command in each status. `-` is refused; `same` is acknowledged, and nothing is appended."""
+"""What follows each command in each status. `-` is refused; `same` is acknowledged, and nothing is
+appended."""
 
 
 def cells() -> list[tuple[str, str, str]]:
@@ -86,7 +95,7 @@ for _status, _verb, _follows in cells():
         REFUSED.append((_status, _verb))
 
 
-class Commanding(Ground):
+class Commanding(ContractFixtures):
     """The status table, cell by cell."""
 
     @pytest.mark.parametrize(("status", "verb", "follows"), TAKEN)
@@ -103,7 +112,9 @@ class Commanding(Ground):
         assert (type(record), record.at) == (type(COMMANDS[verb]), clock.now())
 
     @pytest.mark.parametrize(("status", "verb"), REFUSED)
-    async def test_a_run_refuses_the_command_and_says_what_it_is(self, store: Store, status: str, verb: str) -> None:
+    async def test_a_run_refuses_the_command_and_says_what_it_is(
+        self, store: Store, status: str, verb: str
+    ) -> None:
         await bring(store, Status(status))
         async with unchanged(store):
             with pytest.raises(Conflict) as refused:
@@ -119,7 +130,9 @@ class Commanding(Ground):
                 await store.deliver("r1", COMMANDS["undo"])
 
     @pytest.mark.parametrize("status", SAME)
-    async def test_a_second_cancel_is_acknowledged_and_nothing_is_appended(self, store: Store, status: str) -> None:
+    async def test_a_second_cancel_is_acknowledged_and_nothing_is_appended(
+        self, store: Store, status: str
+    ) -> None:
         await bring(store, Status(status))
         async with unchanged(store):
             assert await store.deliver("r1", CancelAsked(by="bo")) == (await store.get("r1")).seq
@@ -140,7 +153,9 @@ class Commanding(Ground):
         await store.deliver("r1", Said(text="by the way"))
         assert await due_ids(store) == ["r1"]
 
-    async def test_words_of_many_people_at_once_all_land_each_in_its_place(self, store: Store) -> None:
+    async def test_words_of_many_people_at_once_all_land_each_in_its_place(
+        self, store: Store
+    ) -> None:
         await store.create(started())
         places = await at_once(30, lambda number: store.deliver("r1", Said(text=str(number))))
         assert sorted(places) == list(range(2, 32))
@@ -169,13 +184,15 @@ class Commanding(Ground):
                 with pytest.raises(Invalid):
                     await store.deliver("r1", command)
 
-    async def test_a_time_that_somebody_made_up_is_not_taken(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_time_that_somebody_made_up_is_not_taken(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         await store.create(started())
         await store.deliver("r1", Said(text="from the future", at=clock.now() + 1e6))
         assert (await store.load("r1", 1))[0][1].at == clock.now()
 
 
-class Following(Ground):
+class Following(ContractFixtures):
     """A command may be meant for a run exactly as it was seen."""
 
     async def test_a_command_for_the_last_record_is_taken(self, store: Store) -> None:
@@ -191,11 +208,13 @@ class Following(Ground):
 
     async def test_of_many_commands_for_the_same_record_one_is_taken(self, store: Store) -> None:
         await wait_for(store, approval())
-        done = await tried_at_once(20, lambda number: store.deliver("r1", Said(text=str(number)), at=4))
+        done = await tried_at_once(
+            20, lambda number: store.deliver("r1", Said(text=str(number)), at=4)
+        )
         assert (how_many(done, int), how_many(done, AlreadyResumed)) == (1, 19)
 
 
-class Requesting(Ground):
+class Requesting(ContractFixtures):
     """A request id makes a command happen once."""
 
     async def test_the_same_request_again_gives_the_same_seq_and_appends_nothing(
@@ -208,7 +227,9 @@ class Requesting(Ground):
         async with unchanged(store):
             assert await store.deliver("r1", Said(text="once"), request="q1") == seq
 
-    async def test_the_very_same_command_can_be_sent_again(self, store: Store, clock: FakeClock) -> None:
+    async def test_the_very_same_command_can_be_sent_again(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         await store.create(started())
         command = Said(text="once")
         seq = await store.deliver("r1", command, request="q1")
@@ -250,7 +271,9 @@ class Requesting(Ground):
         await store.deliver("r1", PauseAsked())
         assert await store.deliver("r1", Resumed(), request="q1") == 4
 
-    async def test_a_cancel_that_appended_nothing_gives_the_same_seq_again(self, store: Store) -> None:
+    async def test_a_cancel_that_appended_nothing_gives_the_same_seq_again(
+        self, store: Store
+    ) -> None:
         await bring(store, Status.CANCELLING)
         seq = await store.deliver("r1", CancelAsked(by="bo"), request="q1")
         assert seq == (await store.get("r1")).seq

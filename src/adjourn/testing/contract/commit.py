@@ -22,7 +22,7 @@ from adjourn.errors import LeaseLost, Refused, UnknownRun
 from adjourn.stores.protocol import Filter, Lease, Store
 from adjourn.testing.contract.fixtures import (
     TTL,
-    Ground,
+    ContractFixtures,
     answer,
     approval,
     at_once,
@@ -47,12 +47,14 @@ def send() -> Intended:
     return Intended(call="1.0", tool="send")
 
 
-class Committing(Ground):
+class Committing(ContractFixtures):
     """Facts and moves."""
 
     async def test_facts_are_appended_in_order_then_moves(self, store: Store) -> None:
         lease = await begin(store)
-        done = await store.commit(lease, [replied("send"), Stepped(call="1.0", key="a")], [send()], seen=2)
+        done = await store.commit(
+            lease, [replied("send"), Stepped(call="1.0", key="a")], [send()], seen=2
+        )
         assert (done.seq, done.clean, list(done.records)) == (5, True, [])
         tags = [type(record).__name__ for _, record in await store.load("r1", 2)]
         assert tags == ["Replied", "Stepped", "Intended"]
@@ -71,10 +73,20 @@ class Committing(Ground):
             assert not (await store.commit(lease, [], [send()], seen=2)).clean
 
     @pytest.mark.parametrize(
-        "move", [send(), approval(), Closed(i="x", why="expired"), Parked(), RunCompleted(), CancelAsked(by="@expiry")],
+        "move",
+        [
+            send(),
+            approval(),
+            Closed(i="x", why="expired"),
+            Parked(),
+            RunCompleted(),
+            CancelAsked(by="@expiry"),
+        ],
         ids=lambda move: type(move).__name__,
-    )  # fmt: skip
-    async def test_whatever_concludes_from_less_than_everything_is_void(self, store: Store, move: Move) -> None:
+    )
+    async def test_whatever_concludes_from_less_than_everything_is_void(
+        self, store: Store, move: Move
+    ) -> None:
         lease = await begin(store)
         await store.deliver("r1", Said(text="wait!"))
         async with unchanged(store):
@@ -102,7 +114,9 @@ class Committing(Ground):
         second = await store.commit(lease, [], [send()], seen=first.seq)
         assert (first.clean, second.clean, list(second.records)) == (False, True, [])
 
-    async def test_an_empty_commit_tells_what_is_new_and_appends_nothing(self, store: Store) -> None:
+    async def test_an_empty_commit_tells_what_is_new_and_appends_nothing(
+        self, store: Store
+    ) -> None:
         lease = await begin(store)
         await store.deliver("r1", Said(text="one"))
         await store.halt("tool:send")
@@ -138,7 +152,9 @@ class Committing(Ground):
 
     async def test_commits_of_many_runs_at_once_all_land(self, store: Store) -> None:
         leases = [await begin(store, run) for run in names(30)]
-        for done in await at_once(30, lambda number: commit(store, leases[number], [replied("send")], [send()])):
+        for done in await at_once(
+            30, lambda number: commit(store, leases[number], [replied("send")], [send()])
+        ):
             assert done.clean and done.seq == 4
 
     async def test_an_unknown_run_takes_no_commit(self, store: Store) -> None:
@@ -147,7 +163,7 @@ class Committing(Ground):
             await store.commit(nowhere, [replied()], [], seen=1)
 
 
-class Fencing(Ground):
+class Fencing(ContractFixtures):
     """Who may commit is a question of epochs, never of time."""
 
     async def test_a_lease_that_expired_and_that_nobody_took_still_commits(
@@ -157,7 +173,9 @@ class Fencing(Ground):
         clock.advance(100 * TTL)
         assert (await commit(store, lease, [replied("send")], [send()])).clean
 
-    async def test_a_newer_epoch_refuses_the_commit_and_changes_nothing(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_newer_epoch_refuses_the_commit_and_changes_nothing(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         lease = await begin(store)
         clock.advance(TTL)
         await claim(store, worker="w2")
@@ -165,14 +183,18 @@ class Fencing(Ground):
             with pytest.raises(LeaseLost, match="worker w1 had epoch"):
                 await commit(store, lease, [replied("send")], [send()])
 
-    async def test_a_newer_epoch_refuses_even_an_empty_commit(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_newer_epoch_refuses_even_an_empty_commit(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         lease = await begin(store)
         clock.advance(TTL)
         await claim(store, worker="w2")
         with pytest.raises(LeaseLost):
             await store.commit(lease, [], [], seen=2)
 
-    async def test_a_newer_epoch_counts_although_its_holder_has_gone(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_newer_epoch_counts_although_its_holder_has_gone(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         lease = await begin(store)
         clock.advance(TTL)
         await store.release(await claim(store, worker="w2"))
@@ -181,7 +203,9 @@ class Fencing(Ground):
             with pytest.raises(LeaseLost):
                 await commit(store, lease, [replied()])
 
-    async def test_the_same_worker_under_its_older_epoch_is_refused_too(self, store: Store, clock: FakeClock) -> None:
+    async def test_the_same_worker_under_its_older_epoch_is_refused_too(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         old = await begin(store)
         clock.advance(TTL)
         new = await claim(store, worker="w1")
@@ -199,7 +223,7 @@ class Fencing(Ground):
                     await commit(store, over, facts, moves)
 
 
-class Halting(Ground):
+class Halting(ContractFixtures):
     """An intent that a halt names does not land."""
 
     @pytest.mark.parametrize("scope", ["*", "agent:clerk", "agent:helper", "tool:send"])
@@ -207,7 +231,9 @@ class Halting(Ground):
         lease = await begin(store)
         await store.halt(scope)
         async with unchanged(store):
-            done = await commit(store, lease, (), [Intended(call="1.0", tool="send", under=("helper",))])
+            done = await commit(
+                store, lease, (), [Intended(call="1.0", tool="send", under=("helper",))]
+            )
         assert (done.clean, done.halts, list(done.records)) == (False, {scope}, [])
 
     @pytest.mark.parametrize("scope", ["agent:cook", "tool:sender"])
@@ -227,7 +253,9 @@ class Halting(Ground):
     async def test_a_halt_stops_only_intents(self, store: Store) -> None:
         lease = await begin(store)
         await store.halt("*")
-        assert (await commit(store, lease, [replied("send")], [approval(), Parked(blocked=("*",))])).clean
+        assert (
+            await commit(store, lease, [replied("send")], [approval(), Parked(blocked=("*",))])
+        ).clean
 
     async def test_a_lifted_halt_stops_nothing(self, store: Store) -> None:
         lease = await begin(store)
@@ -236,10 +264,12 @@ class Halting(Ground):
         assert (await commit(store, lease, (), [send()])).clean
 
 
-class Resting(Ground):
+class Resting(ContractFixtures):
     """What gives the lease back, and what ends a run."""
 
-    async def test_parking_gives_the_lease_back_and_says_when_to_wake(self, store: Store, clock: FakeClock) -> None:
+    async def test_parking_gives_the_lease_back_and_says_when_to_wake(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         await wait_for(store, parked=Parked(wake_at=clock.now() + 60, blocked=("*", "tool:send")))
         row = await store.get("r1")
         assert (row.status, row.worker, row.lease_until) == (Status.WAITING, "", 0.0)
@@ -256,7 +286,12 @@ class Resting(Ground):
         lease = await begin(store)
         await commit(store, lease, (), [RunCompleted(output="done")])
         row = await store.get("r1")
-        assert (row.status, row.worker, row.lease_until, row.stopped) == (Status.COMPLETED, "", 0.0, False)
+        assert (row.status, row.worker, row.lease_until, row.stopped) == (
+            Status.COMPLETED,
+            "",
+            0.0,
+            False,
+        )
 
     async def test_cancelling_gives_the_lease_back(self, store: Store) -> None:
         lease = await begin(store)
@@ -265,17 +300,23 @@ class Resting(Ground):
         row = await store.get("r1")
         assert (row.status, row.worker, row.lease_until) == (Status.CANCELLED, "", 0.0)
 
-    @pytest.mark.parametrize("end", [RunCompleted(), RunCancelled()], ids=lambda end: type(end).__name__)
+    @pytest.mark.parametrize(
+        "end", [RunCompleted(), RunCancelled()], ids=lambda end: type(end).__name__
+    )
     async def test_an_end_closes_everything_that_was_open(self, store: Store, end: Move) -> None:
         lease = await begin(store)
-        await commit(store, lease, (), [approval(), approval("model:?0", kind="error", step="model:")])
+        await commit(
+            store, lease, (), [approval(), approval("model:?0", kind="error", step="model:")]
+        )
         if isinstance(end, RunCancelled):
             await store.deliver("r1", CancelAsked())
         await commit(store, lease, (), [end])
         row = await store.get("r1")
         assert (row.opens, row.errors, await open_ids(store)) == (0, 0, [])
 
-    async def test_a_commit_whose_last_record_is_refused_changes_nothing(self, store: Store) -> None:
+    async def test_a_commit_whose_last_record_is_refused_changes_nothing(
+        self, store: Store
+    ) -> None:
         lease = await begin(store)
         await store.deliver("r1", PauseAsked())
         async with unchanged(store):
@@ -296,21 +337,26 @@ class Resting(Ground):
         assert (row.status, row.worker) == (Status.WAITING, "")
 
 
-class Indexing(Ground):
+class Indexing(ContractFixtures):
     """Interrupts open and close with the records that say so."""
 
     async def test_a_body_that_stops_to_wait_opens_a_question(self, store: Store) -> None:
         await suspend(store, await begin(store), type="size", payload={"question": "how big?"})
         [found] = await store.inbox(Filter())
         assert (found.id, found.kind, found.type, found.payload) == (
-            "r1:1.0?0", "question", "size", {"question": "how big?"},
-        )  # fmt: skip
+            "r1:1.0?0",
+            "question",
+            "size",
+            {"question": "how big?"},
+        )
         assert (await store.get("r1")).opens == 1
 
     async def test_errors_are_counted(self, store: Store) -> None:
         lease = await begin(store)
         await commit(store, lease, [Faulted(step="model:", error="boom")])
-        await commit(store, lease, (), [approval("model:?0", kind="error", step="model:"), approval()])
+        await commit(
+            store, lease, (), [approval("model:?0", kind="error", step="model:"), approval()]
+        )
         row = await store.get("r1")
         assert (row.opens, row.errors) == (2, 1)
 
@@ -326,7 +372,9 @@ class Indexing(Ground):
         assert (await commit(store, lease, (), [Closed(i="nothing", why="void")])).clean
         assert (await store.get("r1")).opens == 0
 
-    async def test_an_event_that_a_result_emits_closes_what_waits_for_it(self, store: Store) -> None:
+    async def test_an_event_that_a_result_emits_closes_what_waits_for_it(
+        self, store: Store
+    ) -> None:
         lease = await begin(store)
         await suspend(store, lease, "1.0?0", "1.0", kind="event", event="paid", resume_to="next")
         await suspend(store, lease, "1.1?0", "1.1", kind="event", event="shipped", resume_to="next")

@@ -24,7 +24,7 @@ from adjourn.core.status import Status
 from adjourn.errors import Refused, RunExists, UnknownRun
 from adjourn.stores.protocol import Store
 from adjourn.testing.contract.fixtures import (
-    Ground,
+    ContractFixtures,
     answer,
     approval,
     at_once,
@@ -43,23 +43,33 @@ from adjourn.testing.contract.fixtures import (
 from adjourn.testing.fake_clock import FakeClock
 
 
-class Creating(Ground):
+class Creating(ContractFixtures):
     """A run begins once."""
 
-    async def test_a_new_run_is_ready_and_nobody_has_it(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_new_run_is_ready_and_nobody_has_it(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         assert await store.create(started(session="s", labels={"team": "ops"}))
         row = await store.get("r1")
         assert (row.id, row.kind, row.program, row.session) == ("r1", "agent", "clerk", "s")
         assert row.labels == {"team": "ops"}
         assert (row.status, row.seq, row.epoch, row.worker) == (Status.READY, 1, 0, "")
-        assert (row.opens, row.errors, row.wake_at, row.blocked, row.stopped) == (0, 0, 0.0, (), False)
+        assert (row.opens, row.errors, row.wake_at, row.blocked, row.stopped) == (
+            0,
+            0,
+            0.0,
+            (),
+            False,
+        )
         assert row.created_at == row.updated_at == clock.now()
 
     async def test_a_run_is_titled_by_its_input(self, store: Store) -> None:
         await store.create(started(input="Refund order 7, please"))
         assert (await store.get("r1")).title == "Refund order 7, please"
 
-    async def test_the_first_record_of_a_journal_is_what_began_it(self, store: Store, clock: FakeClock) -> None:
+    async def test_the_first_record_of_a_journal_is_what_began_it(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         await store.create(started(input={"order": 7}, by="ana"))
         [(seq, first)] = await store.load("r1")
         assert (seq, first) == (1, started(input={"order": 7}, by="ana", at=clock.now()))
@@ -73,7 +83,9 @@ class Creating(Ground):
             assert not await store.create(started(input={"b": 2, "a": 1}, by="somebody else"))
 
     @pytest.mark.parametrize(
-        "other", [{"input": "bye"}, {"program": "cook"}, {"kind": "flow"}], ids=lambda x: next(iter(x))
+        "other",
+        [{"input": "bye"}, {"program": "cook"}, {"kind": "flow"}],
+        ids=lambda x: next(iter(x)),
     )
     async def test_an_id_is_taken_by_another(self, store: Store, other: dict[str, str]) -> None:
         await store.create(started())
@@ -103,10 +115,12 @@ JOURNAL: list[AnyRecord] = [
 ]
 
 
-class Importing(Ground):
+class Importing(ContractFixtures):
     """A journal from elsewhere is a run like any other."""
 
-    async def test_an_imported_journal_keeps_its_records_and_their_times(self, store: Store, clock: FakeClock) -> None:
+    async def test_an_imported_journal_keeps_its_records_and_their_times(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         first = started(at=10.0)
         assert await store.create(first, JOURNAL)
         loaded = await store.load("r1")
@@ -114,7 +128,9 @@ class Importing(Ground):
         assert [record.at for _, record in loaded] == [10.0, 11.0, clock.now(), 12.0, 13.0]
         assert (await store.get("r1")).created_at == 10.0
 
-    async def test_an_imported_run_has_the_status_its_journal_means_and_belongs_to_nobody(self, store: Store) -> None:
+    async def test_an_imported_run_has_the_status_its_journal_means_and_belongs_to_nobody(
+        self, store: Store
+    ) -> None:
         await store.create(started(), JOURNAL[:3])
         row = await store.get("r1")
         assert (row.status, row.worker, row.lease_until) == (Status.READY, "", 0.0)
@@ -133,7 +149,9 @@ class Importing(Ground):
         assert (await store.get("r1")).status == Status.READY
 
     async def test_a_finished_journal_is_imported_as_finished(self, store: Store) -> None:
-        await store.create(started(), [Claimed(epoch=1), RunCompleted(output="done", stopped="MaxSteps")])
+        await store.create(
+            started(), [Claimed(epoch=1), RunCompleted(output="done", stopped="MaxSteps")]
+        )
         row = await store.get("r1")
         assert (row.status, row.stopped) == (Status.COMPLETED, True)
 
@@ -146,25 +164,34 @@ class Importing(Ground):
 EVERYTHING: list[AnyRecord] = [
     Claimed(epoch=1, worker="w"),
     Replied(
-        parts=(Text(text="Grüße, 🌍 \x00 \u2028"), ToolCall(id="c", tool="t", args={"n": 1.5, "deep": [{"x": None}]})),
-        usage=Usage(1, 2, 3, cost=0.25), upto=1, output={"é": [True]}, details={"id": "x"}, model="m",
+        parts=(
+            Text(text="Grüße, 🌍 \x00 \u2028"),
+            ToolCall(id="c", tool="t", args={"n": 1.5, "deep": [{"x": None}]}),
+        ),
+        usage=Usage(1, 2, 3, cost=0.25),
+        upto=1,
+        output={"é": [True]},
+        details={"id": "x"},
+        model="m",
     ),
     Said(text="line one\nline two", by="O'Hara"),
     Returned(call="1.0", value={"big": 2**53, "small": 1e-9, "empty": {}}, took=0.125),
     Emitted(event="e", value=[1, "two", None]),
     CancelAsked(by="ana", reason="'; drop table run; --"),
     RunCancelled(undone=("a",), residue=({"call": "1.0"},)),
-]  # fmt: skip
+]
 
 
-class Loading(Ground):
+class Loading(ContractFixtures):
     """What was written is read, in order, by whoever asks."""
 
     async def test_records_come_back_as_they_went_in(self, store: Store, clock: FakeClock) -> None:
         await store.create(started(), EVERYTHING)
         loaded = [record for _, record in await store.load("r1")]
         assert isinstance(loaded[0], Started)
-        assert loaded[1:] == [msgspec.structs.replace(record, at=clock.now()) for record in EVERYTHING]
+        assert loaded[1:] == [
+            msgspec.structs.replace(record, at=clock.now()) for record in EVERYTHING
+        ]
 
     async def test_records_are_numbered_from_one_without_gaps(self, store: Store) -> None:
         lease = await begin(store)

@@ -1,4 +1,5 @@
-"""`deliver` of decisions: an interrupt is decided once, by somebody who may, about what was shown."""
+"""`deliver` of decisions: an interrupt is decided once, by somebody who may, about what was
+shown."""
 
 from typing import Any
 
@@ -17,7 +18,7 @@ from adjourn.errors import (
 )
 from adjourn.stores.protocol import Store
 from adjourn.testing.contract.fixtures import (
-    Ground,
+    ContractFixtures,
     answer,
     approval,
     begin,
@@ -37,7 +38,7 @@ from adjourn.testing.contract.fixtures import (
 from adjourn.testing.fake_clock import FakeClock
 
 
-class Deciding(Ground):
+class Deciding(ContractFixtures):
     """An interrupt is decided once, by somebody who saw what it was."""
 
     async def test_a_decided_interrupt_is_open_no_longer(self, store: Store) -> None:
@@ -59,11 +60,14 @@ class Deciding(Ground):
         done = await tried_at_once(100, lambda number: store.deliver("r1", yes(by=f"p{number}")))
         assert (how_many(done, int), how_many(done, AlreadyDecided)) == (1, 99)
 
-    async def test_an_unknown_interrupt_is_refused_with_those_that_are_pending(self, store: Store) -> None:
+    async def test_an_unknown_interrupt_is_refused_with_those_that_are_pending(
+        self, store: Store
+    ) -> None:
         await wait_for(store, approval(), approval("1.1?0"))
         async with unchanged(store):
             with pytest.raises(
-                UnknownInterrupt, match=r"r1:9\.9\?0 not found; open interrupts: r1:1\.0\?0, r1:1\.1\?0"
+                UnknownInterrupt,
+                match=r"r1:9\.9\?0 not found; open interrupts: r1:1\.0\?0, r1:1\.1\?0",
             ):
                 await store.deliver("r1", yes("9.9?0"))
 
@@ -96,26 +100,34 @@ class Deciding(Ground):
     async def test_a_replaced_interrupt_does_not_blame_the_run(self, store: Store) -> None:
         lease = await begin(store)
         await commit(store, lease, (), [approval()])
-        await commit(store, lease, (), [Closed(i="1.0?0", why="void"), approval("1.0?1", escalated=True)])
+        await commit(
+            store, lease, (), [Closed(i="1.0?0", why="void"), approval("1.0?1", escalated=True)]
+        )
         with pytest.raises(InterruptClosed) as caught:
             await store.deliver("r1", yes())
         assert "ready" not in str(caught.value)
 
     @pytest.mark.parametrize("status", [Status.COMPLETED, Status.CANCELLED])
-    async def test_what_was_open_at_the_end_says_how_the_run_ended(self, store: Store, status: Status) -> None:
+    async def test_what_was_open_at_the_end_says_how_the_run_ended(
+        self, store: Store, status: Status
+    ) -> None:
         await bring(store, status)
         with pytest.raises(InterruptClosed, match=f"the run is {status.value}"):
             await store.deliver("r1", yes())
 
     @pytest.mark.parametrize("seen", ["b" * 64, ""])
-    async def test_an_approval_of_something_else_or_of_nothing_is_stale(self, store: Store, seen: str) -> None:
+    async def test_an_approval_of_something_else_or_of_nothing_is_stale(
+        self, store: Store, seen: str
+    ) -> None:
         await wait_for(store, approval(digest="a" * 64))
         async with unchanged(store):
             with pytest.raises(StaleDecision, match="aaaa"):
                 await store.deliver("r1", yes(digest=seen))
 
     @pytest.mark.parametrize("decision", [yes(digest="a" * 64), no(digest="a" * 64), no()])
-    async def test_a_decision_about_what_is_asked_is_taken(self, store: Store, decision: Decided) -> None:
+    async def test_a_decision_about_what_is_asked_is_taken(
+        self, store: Store, decision: Decided
+    ) -> None:
         await wait_for(store, approval(digest="a" * 64))
         assert await store.deliver("r1", decision) == 5
 
@@ -150,7 +162,7 @@ class Deciding(Ground):
         assert (await store.get("r1")).opens == 0
 
 
-class Allowing(Ground):
+class Allowing(ContractFixtures):
     """Who may agree."""
 
     async def test_only_a_member_of_a_group_that_is_asked_may_approve(self, store: Store) -> None:
@@ -173,7 +185,7 @@ class Allowing(Ground):
         await store.deliver("r1", no(by="ana"))
 
 
-class Voting(Ground):
+class Voting(ContractFixtures):
     """Several people may have to agree; one may refuse."""
 
     async def test_an_approval_by_two_waits_for_the_second(self, store: Store) -> None:
@@ -217,7 +229,7 @@ class Voting(Ground):
         assert len({decided.by for decided in await recorded(store, Decided)}) == 3
 
 
-class Emitting(Ground):
+class Emitting(ContractFixtures):
     """An event closes what waits for it, in the same transaction."""
 
     async def test_an_event_closes_every_interrupt_that_waits_for_it(self, store: Store) -> None:
@@ -245,10 +257,12 @@ class Emitting(Ground):
                 await store.deliver("r1", answer("me first"))
 
 
-class Abandoning(Ground):
+class Abandoning(ContractFixtures):
     """A message may drop the questions that are open."""
 
-    async def test_a_message_that_abandons_closes_questions_and_nothing_else(self, store: Store) -> None:
+    async def test_a_message_that_abandons_closes_questions_and_nothing_else(
+        self, store: Store
+    ) -> None:
         lease = await begin(store)
         await suspend(store, lease, "1.0?0", "1.0")
         await suspend(store, lease, "1.1?0", "1.1", resume_to="self", key="?0")
@@ -266,7 +280,7 @@ class Abandoning(Ground):
         assert await open_ids(store) == ["r1:1.0?0"]
 
 
-class DecidingUnderHalt(Ground):
+class DecidingUnderHalt(ContractFixtures):
     """What lets work go on is refused while that work is halted."""
 
     @pytest.mark.parametrize("scope", ["*", "agent:clerk", "agent:helper", "tool:send"])

@@ -3,7 +3,16 @@
 import pytest
 
 from adjourn.core.messages import Text
-from adjourn.core.records import CancelAsked, Erased, Late, Parked, Replied, RunCancelled, RunCompleted, Said
+from adjourn.core.records import (
+    CancelAsked,
+    Erased,
+    Late,
+    Parked,
+    Replied,
+    RunCancelled,
+    RunCompleted,
+    Said,
+)
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
 from adjourn.errors import Invalid, Refused, RunErased, UnknownRun
@@ -12,7 +21,7 @@ from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Endpoint
 from adjourn.stores.protocol import Filter, Store
 from adjourn.testing.contract.fixtures import (
-    Ground,
+    ContractFixtures,
     answer,
     approval,
     begin,
@@ -30,15 +39,22 @@ CANARY = "canary"
 
 async def told(store: Store, run: str = "r1") -> None:
     """A run that has ended, with something to erase wherever there can be."""
-    lease = await begin(store, run, input=f"{CANARY} input", labels={"customer": CANARY}, by="ana", session="s1")
-    await commit(store, lease, [Replied(parts=(Text(text=f"{CANARY} reply"),))], [approval(kind="error"), Parked()])
+    lease = await begin(
+        store, run, input=f"{CANARY} input", labels={"customer": CANARY}, by="ana", session="s1"
+    )
+    await commit(
+        store,
+        lease,
+        [Replied(parts=(Text(text=f"{CANARY} reply"),))],
+        [approval(kind="error"), Parked()],
+    )
     await store.deliver(run, answer({"choice": "retry", "why": CANARY}), request=f"q-{CANARY}")
     await store.deliver(run, Said(text=f"{CANARY} said", by="ana"), request="q2")
     lease = await claim(store, run)
     await commit(store, lease, (), [RunCompleted(output=f"{CANARY} output")])
 
 
-class Erasing(Ground):
+class Erasing(ContractFixtures):
     """What is left of a run that was erased, and what is not."""
 
     async def test_of_an_erased_run_only_the_tombstone_is_left(self, store: Store) -> None:
@@ -46,22 +62,41 @@ class Erasing(Ground):
         before = await store.get("r1")
         done = await store.erase("r1", by="ann", reason="asked to", origin="cli")
         row = await store.get("r1")
-        assert (done.run, done.by, done.reason, done.seq, done.at) == ("r1", "ann", "asked to", row.seq, row.erased)
+        assert (done.run, done.by, done.reason, done.seq, done.at) == (
+            "r1",
+            "ann",
+            "asked to",
+            row.seq,
+            row.erased,
+        )
         [(seq, record)] = await store.load("r1")
         assert isinstance(record, Erased) and (record.by, record.reason, record.status) == (
             "ann",
             "asked to",
             "completed",
         )
-        assert seq == row.seq == before.seq + 1 and row.status == Status.COMPLETED and row.erased > 0
+        assert (
+            seq == row.seq == before.seq + 1 and row.status == Status.COMPLETED and row.erased > 0
+        )
         assert (row.title, row.labels, row.input_digest, row.salt, row.requesters) == (
-            "erased by ann: asked to", {}, "", b"", (),
-        )  # fmt: skip
+            "erased by ann: asked to",
+            {},
+            "",
+            b"",
+            (),
+        )
         assert CANARY not in repr(row) + repr(await store.load("r1"))
         assert await store.inbox(Filter(run="r1", interrupt="1.0?0")) == []
-        assert (row.id, row.program, row.session, row.created_at) == ("r1", "clerk", "s1", before.created_at)
+        assert (row.id, row.program, row.session, row.created_at) == (
+            "r1",
+            "clerk",
+            "s1",
+            before.created_at,
+        )
 
-    async def test_lists_show_it_by_its_tombstone_and_not_by_what_it_was_about(self, store: Store) -> None:
+    async def test_lists_show_it_by_its_tombstone_and_not_by_what_it_was_about(
+        self, store: Store
+    ) -> None:
         await told(store)
         await told(store, "r2")
         await store.erase("r1", by="ann", reason="asked to")
@@ -92,7 +127,13 @@ class Erasing(Ground):
         done = await store.erase("r1", by="ann", reason="asked to", origin="cli")
         lines = await store.audit("r1")
         assert lines[:-1] == before
-        told_of = {"verb": "erase", "by": "ann", "from": "cli", "reason": "asked to", "seq": done.seq}
+        told_of = {
+            "verb": "erase",
+            "by": "ann",
+            "from": "cli",
+            "reason": "asked to",
+            "seq": done.seq,
+        }
         assert lines[-1].entry.items() >= told_of.items()
 
     async def test_twice_is_the_same_as_once(self, store: Store, clock: FakeClock) -> None:
@@ -105,7 +146,9 @@ class Erasing(Ground):
         assert await store.audit("r1") == lines
 
     @pytest.mark.parametrize("status", sorted(set(Status) - ENDED))
-    async def test_a_run_that_has_not_ended_is_not_erased(self, store: Store, status: Status) -> None:
+    async def test_a_run_that_has_not_ended_is_not_erased(
+        self, store: Store, status: Status
+    ) -> None:
         await bring(store, status)
         async with unchanged(store):
             with pytest.raises(Refused, match="cancel it first"):
@@ -114,13 +157,17 @@ class Erasing(Ground):
         assert await store.verify() == []
 
     @pytest.mark.parametrize("status", sorted(ENDED))
-    async def test_a_run_that_has_ended_is_erased_and_stays_what_it_was(self, store: Store, status: Status) -> None:
+    async def test_a_run_that_has_ended_is_erased_and_stays_what_it_was(
+        self, store: Store, status: Status
+    ) -> None:
         await bring(store, status)
         await store.erase("r1", by="ann", reason="asked to")
         assert (await store.get("r1")).status == status
         assert await store.verify() == []
 
-    async def test_a_run_that_is_not_there_is_unknown_and_the_attempt_is_in_the_audit(self, store: Store) -> None:
+    async def test_a_run_that_is_not_there_is_unknown_and_the_attempt_is_in_the_audit(
+        self, store: Store
+    ) -> None:
         with pytest.raises(UnknownRun):
             await store.erase("r9", by="ann", reason="asked to")
         assert (await store.audit(""))[-1].entry["refused"] == "no run 'r9'"
@@ -157,7 +204,9 @@ class Erasing(Ground):
         assert {letter.run for letter in await store.letters()} == {"r2"}
         assert (await store.load("r2")) and CANARY in repr(await store.load("r2"))
 
-    async def test_a_state_that_somebody_kept_says_no_more_than_a_new_one(self, store: Store) -> None:
+    async def test_a_state_that_somebody_kept_says_no_more_than_a_new_one(
+        self, store: Store
+    ) -> None:
         await told(store)
         records = await store.load("r1")
         states: list[State] = []
@@ -170,8 +219,11 @@ class Erasing(Ground):
             kept.fold_all(await store.load("r1", kept.seq))
             assert CANARY not in repr(kept)
             assert (kept.status, kept.seq, kept.messages, kept.erased) == (
-                new.status, new.seq, new.messages, new.erased,
-            )  # fmt: skip
+                new.status,
+                new.seq,
+                new.messages,
+                new.erased,
+            )
 
     async def test_no_journal_from_elsewhere_says_that_it_was_erased(self, store: Store) -> None:
         forged = Erased(run="r1", kind="agent", program="clerk", status="completed", by="ann")

@@ -28,21 +28,24 @@ from adjourn.core.records import (
 from adjourn.core.status import Status
 from adjourn.stores.protocol import Committed, Filter, Lease, RunRow, Store
 from adjourn.testing.fake_clock import FakeClock
-from adjourn.testing.oracle import Watched
+from adjourn.testing.oracle import CheckedStore
 
 TTL = 30.0
 Found = TypeVar("Found")
 OfRecord = TypeVar("OfRecord", bound=Record)
 
 
-class Ground:
-    """How a contract test gets its store. A store's author overrides `open_store`, and `reopen` if data outlives it."""
+class ContractFixtures:
+    """How a contract test gets its store. A store's author overrides `open_store`, and `reopen` if
+    data outlives it."""
 
     pytestmark = pytest.mark.anyio
 
     async def open_store(self, now: Callable[[], float]) -> Store:
         """A new, empty store that goes by `now`."""
-        raise NotImplementedError("override open_store: return a new, empty store that goes by `now`")
+        raise NotImplementedError(
+            "override open_store: return a new, empty store that goes by `now`"
+        )
 
     async def reopen(self, store: Store, now: Callable[[], float]) -> Store:
         """Another store on the data of `store`, which is closed already."""
@@ -59,20 +62,25 @@ class Ground:
     @pytest.fixture
     async def store(self, clock: FakeClock) -> AsyncIterator[Store]:
         opened = await self.open_store(clock.now)
-        yield Watched(opened)
+        yield CheckedStore(opened)
         await opened.close()
 
 
 # Records
 
 
-def started(run: str = "r1", *, program: str = "clerk", input: Any = "hello", **fields: Any) -> Started:
+def started(
+    run: str = "r1", *, program: str = "clerk", input: Any = "hello", **fields: Any
+) -> Started:
     """The first record of a run."""
-    return Started(run=run, kind=fields.pop("kind", "agent"), program=program, input=input, **fields)
+    return Started(
+        run=run, kind=fields.pop("kind", "agent"), program=program, input=input, **fields
+    )
 
 
 def replied(*tools: str) -> Replied:
-    """A model's reply that asks for these tools; the calls of the first reply are `1.0`, `1.1`, …"""
+    """A model's reply that asks for these tools; the calls of the first reply are `1.0`, `1.1`,
+    …"""
     calls: list[ToolCall] = []
     for number, tool in enumerate(tools):
         calls.append(ToolCall(id=f"c{number}", tool=tool))
@@ -85,7 +93,8 @@ def approval(id: str = "1.0?0", **fields: Any) -> Asked:
 
 
 def question(id: str = "1.0?0", *, call: str = "1.0", **fields: Any) -> tuple[Intended, Suspended]:
-    """A call that starts and stops to wait: the move that intends it, and the fact that opens its question."""
+    """A call that starts and stops to wait: the move that intends it, and the fact that opens its
+    question."""
     return Intended(call=call, tool="ask"), Suspended(call=call, i=id, **fields)
 
 
@@ -121,7 +130,12 @@ async def begin(store: Store, run: str = "r1", worker: str = "w1", **fields: Any
 
 
 async def commit(
-    store: Store, lease: Lease, facts: Sequence[Fact] = (), moves: Sequence[Move] = (), *, seen: int | None = None
+    store: Store,
+    lease: Lease,
+    facts: Sequence[Fact] = (),
+    moves: Sequence[Move] = (),
+    *,
+    seen: int | None = None,
 ) -> Committed:
     """A commit by a worker that has seen everything, unless told otherwise."""
     if seen is None:
@@ -129,7 +143,9 @@ async def commit(
     return await store.commit(lease, facts, moves, seen=seen)
 
 
-async def wait_for(store: Store, *asks: Move, run: str = "r1", parked: Parked | None = None, **fields: Any) -> Lease:
+async def wait_for(
+    store: Store, *asks: Move, run: str = "r1", parked: Parked | None = None, **fields: Any
+) -> Lease:
     """A new run that asks these and parks; its lease is over."""
     lease = await begin(store, run, **fields)
     done = await commit(store, lease, (), [*asks, parked or Parked()])
@@ -137,7 +153,9 @@ async def wait_for(store: Store, *asks: Move, run: str = "r1", parked: Parked | 
     return lease
 
 
-async def suspend(store: Store, lease: Lease, id: str = "1.0?0", call: str = "1.0", **fields: Any) -> None:
+async def suspend(
+    store: Store, lease: Lease, id: str = "1.0?0", call: str = "1.0", **fields: Any
+) -> None:
     """A call of a claimed run that starts and stops to wait."""
     intended, suspended = question(id, call=call, **fields)
     assert (await commit(store, lease, (), [intended])).clean
@@ -150,7 +168,8 @@ def undoing() -> Asked:
 
 
 async def bring(store: Store, status: Status, run: str = "r1") -> None:
-    """A new run in this status, with an approval `1.0?0` asked for on the way, and one for its undoing."""
+    """A new run in this status, with an approval `1.0?0` asked for on the way, and one for its
+    undoing."""
     lease = await begin(store, run)
     await commit(store, lease, (), [approval(), approval("1.1?0")])
     match status:
@@ -167,7 +186,9 @@ async def bring(store: Store, status: Status, run: str = "r1") -> None:
             await store.deliver(run, CancelAsked())
             await commit(store, lease, (), [undoing()])
             if status != Status.CANCELLING:
-                await commit(store, lease, (), [Parked() if status == Status.STUCK else RunCancelled()])
+                await commit(
+                    store, lease, (), [Parked() if status == Status.STUCK else RunCancelled()]
+                )
         case Status.COMPLETED:
             await commit(store, lease, (), [undoing(), RunCompleted()])
     assert (await store.get(run)).status == status
@@ -175,12 +196,17 @@ async def bring(store: Store, status: Status, run: str = "r1") -> None:
 
 @asynccontextmanager
 async def unchanged(store: Store, *runs: str) -> AsyncGenerator[None]:
-    """Whatever happens inside, these runs (`r1`, if none is named) are afterwards what they were."""
+    """Whatever happens inside, these runs (`r1`, if none is named) are afterwards what they
+    were."""
 
     async def everything() -> list[Any]:
         found: list[Any] = []
         for run in runs or ("r1",):
-            found += [await store.get(run), await store.load(run), await store.inbox(Filter(run=run))]
+            found += [
+                await store.get(run),
+                await store.load(run),
+                await store.inbox(Filter(run=run)),
+            ]
         return found
 
     before = await everything()
@@ -212,7 +238,9 @@ async def at_once(count: int, call: Callable[[int], Awaitable[Found]]) -> list[F
     return await asyncio.gather(*map(call, range(count)))
 
 
-async def tried_at_once(count: int, call: Callable[[int], Awaitable[Found]]) -> list[Found | BaseException]:
+async def tried_at_once(
+    count: int, call: Callable[[int], Awaitable[Found]]
+) -> list[Found | BaseException]:
     """What so many calls at the same time return, or raise; each is given its number."""
     return await asyncio.gather(*map(call, range(count)), return_exceptions=True)
 

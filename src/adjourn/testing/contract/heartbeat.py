@@ -7,14 +7,27 @@ import pytest
 from adjourn.core.records import Claimed, Parked
 from adjourn.errors import LeaseBusy, LeaseLost
 from adjourn.stores.protocol import Store
-from adjourn.testing.contract.fixtures import TTL, Ground, begin, claim, commit, recorded, replied, started, unchanged
+from adjourn.testing.contract.fixtures import (
+    TTL,
+    ContractFixtures,
+    begin,
+    claim,
+    commit,
+    recorded,
+    replied,
+    started,
+    unchanged,
+)
 from adjourn.testing.fake_clock import FakeClock
 
 
-class Beating(Ground):
-    """A worker's runs are its own while it beats; the epoch of each run stays the only authority."""
+class Beating(ContractFixtures):
+    """A worker's runs are its own while it beats; the epoch of each run stays the only
+    authority."""
 
-    async def test_one_beat_keeps_all_runs_of_a_worker_and_no_others(self, store: Store, clock: FakeClock) -> None:
+    async def test_one_beat_keeps_all_runs_of_a_worker_and_no_others(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         for run in ("r1", "r2"):
             await begin(store, run)
         await begin(store, "r3", worker="w2")
@@ -37,7 +50,9 @@ class Beating(Ground):
         assert not pulse.beat("w1", TTL)
         pulse.close()
 
-    async def test_a_beat_gives_nothing_back_that_another_has_taken(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_beat_gives_nothing_back_that_another_has_taken(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         old = await begin(store)
         pulse = store.pulse()
         clock.advance(TTL)
@@ -54,7 +69,9 @@ class Beating(Ground):
         await commit(store, lease, [replied()])
         assert (await store.get("r1")).lease_until == clock.now() + 1
 
-    async def test_taking_another_run_is_a_beat_for_all(self, store: Store, clock: FakeClock) -> None:
+    async def test_taking_another_run_is_a_beat_for_all(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         await begin(store)
         clock.advance(TTL - 1)
         await begin(store, "r2")
@@ -62,7 +79,9 @@ class Beating(Ground):
         with pytest.raises(LeaseBusy):
             await store.acquire("r1", "w2", TTL)
 
-    async def test_what_names_a_worker_that_has_ended_is_free_at_once(self, store: Store, clock: FakeClock) -> None:
+    async def test_what_names_a_worker_that_has_ended_is_free_at_once(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         await store.create(started())
         await claim(store, worker="here|1")
         pulse = store.pulse()
@@ -86,7 +105,9 @@ class Beating(Ground):
         assert lease is not None
         assert not any(claimed.lost for claimed in await recorded(store, Claimed))
 
-    async def test_what_was_left_at_work_elsewhere_is_taken_and_is_no_death(self, store: Store) -> None:
+    async def test_what_was_left_at_work_elsewhere_is_taken_and_is_no_death(
+        self, store: Store
+    ) -> None:
         await store.create(started())
         await claim(store, worker="there|1")
         pulse = store.pulse()
@@ -95,7 +116,9 @@ class Beating(Ground):
         assert await store.acquire("r1", "here|2", TTL, spares="here|") is not None
         assert not any(claimed.lost for claimed in await recorded(store, Claimed))
 
-    async def test_a_worker_that_ends_without_runs_leaves_nothing_behind(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_worker_that_ends_without_runs_leaves_nothing_behind(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         lease = await begin(store)
         await commit(store, lease, (), [Parked()])
         pulse = store.pulse()
@@ -103,7 +126,9 @@ class Beating(Ground):
         assert pulse.beat("w1", TTL), "it was forgotten"
         pulse.close()
 
-    async def test_a_worker_whose_last_run_was_taken_is_forgotten(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_worker_whose_last_run_was_taken_is_forgotten(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         for run in ("r1", "r2"):
             await begin(store, run)
         clock.advance(TTL)
@@ -113,7 +138,9 @@ class Beating(Ground):
         assert pulse.beat("w1", TTL), "as if it had never been there"
         pulse.close()
 
-    async def test_beats_from_a_thread_and_commits_do_not_disturb_each_other(self, store: Store) -> None:
+    async def test_beats_from_a_thread_and_commits_do_not_disturb_each_other(
+        self, store: Store
+    ) -> None:
         lease = await begin(store)
         pulse = store.pulse()
 

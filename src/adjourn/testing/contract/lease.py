@@ -6,13 +6,21 @@ import pytest
 from msgspec.structs import replace
 
 from adjourn.core.messages import Usage
-from adjourn.core.records import CancelAsked, Claimed, Parked, PauseAsked, Released, RunCompleted, Said
+from adjourn.core.records import (
+    CancelAsked,
+    Claimed,
+    Parked,
+    PauseAsked,
+    Released,
+    RunCompleted,
+    Said,
+)
 from adjourn.core.status import ENDED, Status
 from adjourn.errors import LeaseBusy, LeaseLost, StoreError, UnknownRun
 from adjourn.stores.protocol import LEFT, Lease, Store
 from adjourn.testing.contract.fixtures import (
     TTL,
-    Ground,
+    ContractFixtures,
     approval,
     at_once,
     begin,
@@ -33,10 +41,12 @@ from adjourn.testing.contract.fixtures import (
 from adjourn.testing.fake_clock import FakeClock
 
 
-class Acquiring(Ground):
+class Acquiring(ContractFixtures):
     """A run that is due and free can be taken."""
 
-    async def test_a_free_run_is_taken_with_the_next_epoch(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_free_run_is_taken_with_the_next_epoch(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         await store.create(started())
         lease = await store.acquire("r1", "w1", TTL)
         assert lease is not None
@@ -70,7 +80,10 @@ class Acquiring(Ground):
         await store.deliver("r1", Said(text="hi"))
         again = await store.acquire("r1", "w2", TTL, after=3, head=done.head, replaces="w1")
         assert again is not None and seqs(again.records) == [4, 5]
-        assert await store.acquire("r1", "w3", TTL, after=5, head=again.head, replaces="w2") is not None
+        assert (
+            await store.acquire("r1", "w3", TTL, after=5, head=again.head, replaces="w2")
+            is not None
+        )
 
     @pytest.mark.parametrize("after", [1, 2, 3, 4, 9])
     async def test_who_knows_another_history_gets_nothing(self, store: Store, after: int) -> None:
@@ -81,9 +94,13 @@ class Acquiring(Ground):
         with pytest.raises(StoreError, match="restored or replaced"):
             await store.acquire("r1", "w1", TTL, after=after, head=(await store.get("r2")).head)
         assert (await store.load("r1"), await store.get("r1")) == before
-        assert await store.acquire("r1", "w1", TTL, after=3, replaces="w1") is not None, "who folds anew goes on"
+        assert await store.acquire("r1", "w1", TTL, after=3, replaces="w1") is not None, (
+            "who folds anew goes on"
+        )
 
-    async def test_a_commit_of_who_has_seen_more_than_there_is_lands_nowhere(self, store: Store) -> None:
+    async def test_a_commit_of_who_has_seen_more_than_there_is_lands_nowhere(
+        self, store: Store
+    ) -> None:
         lease = await begin(store)
         before = await store.load("r1")
         for facts, moves in (([replied()], []), ([], [Parked()]), ([], [])):
@@ -91,7 +108,9 @@ class Acquiring(Ground):
                 await store.commit(lease, facts, moves, seen=3)
         assert await store.load("r1") == before
 
-    async def test_a_commit_that_is_made_again_gives_the_same_head(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_commit_that_is_made_again_gives_the_same_head(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         lease = await begin(store)
         fact = replace(replied(), at=clock.now())
         first = await store.commit(lease, [fact], [], seen=2)
@@ -116,7 +135,9 @@ class Acquiring(Ground):
         with pytest.raises(LeaseBusy):
             await store.acquire("r1", "w1", TTL)
 
-    async def test_an_expired_lease_can_be_taken_by_another(self, store: Store, clock: FakeClock) -> None:
+    async def test_an_expired_lease_can_be_taken_by_another(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         await begin(store)
         clock.advance(TTL)
         assert (await claim(store, worker="w2")).epoch == 2
@@ -144,7 +165,9 @@ class Acquiring(Ground):
             with pytest.raises(LeaseBusy):
                 await store.acquire("r1", "w2", TTL, spares="here|")
 
-    async def test_a_worker_that_is_spared_is_replaced_when_it_is_named(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_worker_that_is_spared_is_replaced_when_it_is_named(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         assert await store.create(started())
         await claim(store, worker="here|1")
         lease = await store.acquire("r1", "w2", TTL, spares="here|", replaces="here|1")
@@ -165,7 +188,9 @@ class Acquiring(Ground):
     @pytest.mark.parametrize(
         "status", [Status.WAITING, Status.PAUSED, Status.STUCK, Status.COMPLETED, Status.CANCELLED]
     )
-    async def test_there_is_nothing_to_do_for_a_run_that_is(self, store: Store, status: Status) -> None:
+    async def test_there_is_nothing_to_do_for_a_run_that_is(
+        self, store: Store, status: Status
+    ) -> None:
         await bring(store, status)
         async with unchanged(store):
             assert await store.acquire("r1", "w2", TTL) is None
@@ -178,7 +203,9 @@ class Acquiring(Ground):
             await claim(store, run)
             assert (await store.get(run)).status == before
 
-    async def test_a_sleeping_run_is_taken_when_its_time_has_come(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_sleeping_run_is_taken_when_its_time_has_come(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         await wait_for(store, parked=Parked(wake_at=clock.now() + 60))
         clock.advance(59)
         assert await store.acquire("r1", "w1", TTL) is None
@@ -187,7 +214,9 @@ class Acquiring(Ground):
         row = await store.get("r1")
         assert (row.status, row.wake_at) == (Status.READY, 0.0)
 
-    async def test_a_cancel_that_waits_is_taken_up_when_its_time_has_come(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_cancel_that_waits_is_taken_up_when_its_time_has_come(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         lease = await begin(store)
         await store.deliver("r1", CancelAsked())
         await commit(store, lease, (), [Parked(wake_at=clock.now() + 60)])
@@ -212,10 +241,12 @@ class Acquiring(Ground):
             await store.acquire("r1", "w1", TTL)
 
 
-class Claiming(Ground):
+class Claiming(ContractFixtures):
     """Many runs are taken in one transaction, and none by two."""
 
-    async def take(self, store: Store, worker: str = "w1", limit: int = 10, **options: Any) -> list[str]:
+    async def take(
+        self, store: Store, worker: str = "w1", limit: int = 10, **options: Any
+    ) -> list[str]:
         """The runs that a worker gets."""
         return [lease.run for lease in await store.claim(["clerk"], worker, TTL, limit, **options)]
 
@@ -231,7 +262,9 @@ class Claiming(Ground):
             assert (lease.worker, lease.epoch, lease.seq) == ("w1", 1, 2)
             row = await store.get(lease.run)
             assert (row.worker, row.lease_until, row.head) == ("w1", clock.now() + TTL, lease.head)
-            assert (await store.load(lease.run, 1)) == [(2, Claimed(epoch=1, worker="w1", at=clock.now()))]
+            assert (await store.load(lease.run, 1)) == [
+                (2, Claimed(epoch=1, worker="w1", at=clock.now()))
+            ]
         assert await self.take(store, "w2") == ["b"]
         assert await self.take(store, "w3") == []
 
@@ -258,7 +291,9 @@ class Claiming(Ground):
         [lease] = await store.claim(["clerk"], "w1", TTL, 1, after={"r1": (1, head)})
         assert seqs(lease.records) == [2]
 
-    async def test_one_that_is_queued_waits_until_all_before_it_in_its_session_have_ended(self, store: Store) -> None:
+    async def test_one_that_is_queued_waits_until_all_before_it_in_its_session_have_ended(
+        self, store: Store
+    ) -> None:
         queue: Any = {"session": "s", "options": {"queue": "session"}}
         await store.create(started("r0", session="s"))
         await store.create(started("r1", **queue))
@@ -282,7 +317,9 @@ class Claiming(Ground):
         await store.create(started("r0", session="s"))
         assert sorted(await self.take(store)) == ["r0", "r1"]
 
-    async def test_the_workers_that_have_runs_are_known(self, store: Store, clock: FakeClock) -> None:
+    async def test_the_workers_that_have_runs_are_known(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         assert await store.workers() == {}
         await begin(store, "r1", "w1")
         clock.advance(1)
@@ -294,14 +331,19 @@ class Claiming(Ground):
         pulse.close()
         assert (await store.workers())["w1"] == LEFT
 
-    async def test_other_programs_and_runs_that_are_not_wanted_are_left_alone(self, store: Store) -> None:
+    async def test_other_programs_and_runs_that_are_not_wanted_are_left_alone(
+        self, store: Store
+    ) -> None:
         await store.create(started("r1"))
         await store.create(started("r2"))
         await store.create(started("r3", program="other"))
         async with unchanged(store, "r1", "r3"):
             assert await self.take(store, but={"r1"}) == ["r2"]
         assert await store.claim([], "w1", TTL, 5) == []
-        assert [lease.run for lease in await store.claim(["other", "clerk"], "w1", TTL, 5)] == ["r1", "r3"]
+        assert [lease.run for lease in await store.claim(["other", "clerk"], "w1", TTL, 5)] == [
+            "r1",
+            "r3",
+        ]
 
     async def test_two_claimers_never_get_the_same_run(self, store: Store) -> None:
         runs = names(30)
@@ -310,7 +352,9 @@ class Claiming(Ground):
         taken: list[str] = []
 
         async def claimer(number: int) -> None:
-            while len(taken) <= len(runs) and (got := await self.take(store, f"w{number}", limit=4)):
+            while len(taken) <= len(runs) and (
+                got := await self.take(store, f"w{number}", limit=4)
+            ):
                 taken.extend(got)
 
         await at_once(4, claimer)
@@ -374,7 +418,7 @@ class Claiming(Ground):
         assert sorted(set(rung)) == ["r1", "r2"]
 
 
-class Keeping(Ground):
+class Keeping(ContractFixtures):
     """A lease is kept until somebody else has the run, and given back when its holder says so."""
 
     async def test_a_renewed_lease_lasts_from_now(self, store: Store, clock: FakeClock) -> None:
@@ -396,7 +440,9 @@ class Keeping(Ground):
         await store.renew(lease, TTL)
         assert (await store.get("r1")).seq == 2
 
-    async def test_a_lease_that_expired_and_that_nobody_took_is_renewed(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_lease_that_expired_and_that_nobody_took_is_renewed(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         lease = await begin(store)
         clock.advance(10 * TTL)
         await store.renew(lease, TTL)
@@ -418,7 +464,9 @@ class Keeping(Ground):
         assert (row.worker, row.lease_until, row.status) == ("", 0.0, Status.READY)
         assert (await claim(store, worker="w2")).epoch == 2
 
-    async def test_handing_a_run_back_is_a_record_that_says_why(self, store: Store, clock: FakeClock) -> None:
+    async def test_handing_a_run_back_is_a_record_that_says_why(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         lease = await begin(store)
         await store.release(lease, Released(why="the worker closes", usage=Usage(1, 10, 5)))
         assert (await store.load("r1", 2)) == [
@@ -430,7 +478,9 @@ class Keeping(Ground):
         last = (await claim(store, worker="w2")).records[-1][1]
         assert isinstance(last, Claimed) and not last.lost
 
-    async def test_taking_a_run_from_a_silent_or_dead_worker_says_so(self, store: Store, clock: FakeClock) -> None:
+    async def test_taking_a_run_from_a_silent_or_dead_worker_says_so(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         await begin(store)
         clock.advance(TTL)
         silent = await claim(store, worker="w2")
@@ -461,7 +511,9 @@ class Keeping(Ground):
         async with unchanged(store):
             await store.release(lease)
 
-    async def test_renewing_a_lease_that_was_given_back_does_not_take_it_again(self, store: Store) -> None:
+    async def test_renewing_a_lease_that_was_given_back_does_not_take_it_again(
+        self, store: Store
+    ) -> None:
         lease = await begin(store)
         await store.release(lease)
         async with unchanged(store):
@@ -473,7 +525,9 @@ class Keeping(Ground):
             await store.renew(lease, TTL)
             await store.release(lease)
 
-    async def test_leases_of_different_runs_have_nothing_to_do_with_each_other(self, store: Store) -> None:
+    async def test_leases_of_different_runs_have_nothing_to_do_with_each_other(
+        self, store: Store
+    ) -> None:
         first, second = await begin(store, "r1"), await begin(store, "r2", worker="w2")
         await store.release(first)
         assert (await commit(store, second, [replied()])).clean

@@ -17,7 +17,7 @@ from adjourn.errors import InvalidDefinition
 from adjourn.stores.protocol import Filter, Halt, Lease, Store
 from adjourn.testing.contract.fixtures import (
     TTL,
-    Ground,
+    ContractFixtures,
     answer,
     approval,
     begin,
@@ -37,11 +37,13 @@ from adjourn.testing.contract.fixtures import (
 from adjourn.testing.fake_clock import FakeClock
 
 
-class Due(Ground):
+class Due(ContractFixtures):
     """What a worker could take."""
 
     @pytest.mark.parametrize("status", [*Status])
-    async def test_by_status_alone_a_run_is_due_if_it_is_runnable(self, store: Store, status: Status) -> None:
+    async def test_by_status_alone_a_run_is_due_if_it_is_runnable(
+        self, store: Store, status: Status
+    ) -> None:
         await bring(store, status)
         runnable = status in (Status.READY, Status.PAUSING, Status.CANCELLING)
         assert await due_ids(store) == (["r1"] if runnable else [])
@@ -52,7 +54,9 @@ class Due(Ground):
         assert sorted(await due_ids(store, "clerk", "maid")) == ["r1", "r3"]
         assert await store.due([]) == []
 
-    async def test_what_has_waited_longest_comes_first(self, store: Store, clock: FakeClock) -> None:
+    async def test_what_has_waited_longest_comes_first(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         for run in ("r1", "r2", "r3"):
             clock.advance(1)
             await store.create(started(run))
@@ -60,19 +64,25 @@ class Due(Ground):
         await store.deliver("r1", Said(text="now I am the youngest"))
         assert await due_ids(store) == ["r2", "r3", "r1"]
 
-    async def test_no_more_are_given_than_were_asked_for(self, store: Store, clock: FakeClock) -> None:
+    async def test_no_more_are_given_than_were_asked_for(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         for number in range(5):
             clock.advance(1)
             await store.create(started(f"r{number}"))
         assert await due_ids(store, limit=2) == ["r0", "r1"]
 
-    async def test_a_run_that_is_being_advanced_is_listed_with_its_worker(self, store: Store) -> None:
+    async def test_a_run_that_is_being_advanced_is_listed_with_its_worker(
+        self, store: Store
+    ) -> None:
         await begin(store)
         [row] = await store.due(["clerk"])
         assert (row.id, row.worker, row.lease_until) == ("r1", "w1", store.now() + TTL)
 
     @pytest.mark.parametrize("status", [Status.WAITING, Status.STUCK])
-    async def test_a_run_is_due_when_its_time_has_come(self, store: Store, clock: FakeClock, status: Status) -> None:
+    async def test_a_run_is_due_when_its_time_has_come(
+        self, store: Store, clock: FakeClock, status: Status
+    ) -> None:
         lease = await begin(store)
         if status == Status.STUCK:
             await store.deliver("r1", CancelAsked())
@@ -83,7 +93,9 @@ class Due(Ground):
         clock.advance(1)
         assert await due_ids(store) == ["r1"]
 
-    async def test_a_paused_run_is_not_woken_by_the_clock(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_paused_run_is_not_woken_by_the_clock(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         await wait_for(store, parked=Parked(wake_at=clock.now() + 60))
         await store.deliver("r1", PauseAsked())
         clock.advance(60)
@@ -99,7 +111,9 @@ class Due(Ground):
         await store.halt("tool:send", lift=True)
         assert await due_ids(store) == ["r1"]
 
-    async def test_a_blocked_run_is_due_by_its_time_as_well(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_blocked_run_is_due_by_its_time_as_well(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         await store.halt("*")
         await wait_for(store, parked=Parked(wake_at=clock.now() + 60, blocked=("*",)))
         clock.advance(60)
@@ -118,7 +132,7 @@ class Due(Ground):
         assert await due_ids(store, limit=3) == ["free"]
 
 
-class Inbox(Ground):
+class Inbox(ContractFixtures):
     """What a person can decide now."""
 
     async def test_the_oldest_question_comes_first(self, store: Store, clock: FakeClock) -> None:
@@ -127,7 +141,9 @@ class Inbox(Ground):
             await wait_for(store, approval(), run=run)
         assert await open_ids(store) == ["r3:1.0?0", "r1:1.0?0", "r2:1.0?0"]
 
-    async def test_questions_of_one_moment_come_in_the_order_they_were_asked(self, store: Store) -> None:
+    async def test_questions_of_one_moment_come_in_the_order_they_were_asked(
+        self, store: Store
+    ) -> None:
         asks = [approval(f"1.{n}?0") for n in range(12)]
         await wait_for(store, *asks, run="r2")
         await wait_for(store, approval(), run="r1")
@@ -135,14 +151,31 @@ class Inbox(Ground):
 
     async def test_an_approval_shows_what_would_run(self, store: Store, clock: FakeClock) -> None:
         asked = approval(
-            call="1.0", tool="send", args={"to": "bo"}, reason="money", rules=("ask send",), digest="d", effect="unsafe",
-            expires=clock.now() + 60, approvers=2, groups=("boss",), schema={"type": "object"},
-        )  # fmt: skip
+            call="1.0",
+            tool="send",
+            args={"to": "bo"},
+            reason="money",
+            rules=("ask send",),
+            digest="d",
+            effect="unsafe",
+            expires=clock.now() + 60,
+            approvers=2,
+            groups=("boss",),
+            schema={"type": "object"},
+        )
         await wait_for(store, asked)
         [found] = await store.inbox(Filter())
         assert found.call is not None
-        assert (found.call.tool, found.call.arguments, found.call.reason) == ("send", {"to": "bo"}, "money")
-        assert (found.call.digest, found.call.rule, found.call.effect) == ("d", "ask send", "unsafe")
+        assert (found.call.tool, found.call.arguments, found.call.reason) == (
+            "send",
+            {"to": "bo"},
+            "money",
+        )
+        assert (found.call.digest, found.call.rule, found.call.effect) == (
+            "d",
+            "ask send",
+            "unsafe",
+        )
         assert (found.run_id, found.kind, found.opened_at) == ("r1", "approval", clock.now())
         assert (found.expires_at, found.approvers, found.groups) == (clock.now() + 60, 2, ("boss",))
         assert (found.answer_schema, found.seq) == ({"type": "object"}, 3)
@@ -158,21 +191,30 @@ class Inbox(Ground):
         assert (await store.get("r1")).opens == 1
 
     @pytest.mark.parametrize("status", [*Status])
-    async def test_a_cancelling_run_shows_only_what_its_undoing_needs(self, store: Store, status: Status) -> None:
+    async def test_a_cancelling_run_shows_only_what_its_undoing_needs(
+        self, store: Store, status: Status
+    ) -> None:
         await bring(store, status)
         shown = {
-            Status.CANCELLING: ["r1:1.0?9"], Status.STUCK: ["r1:1.0?9"], Status.COMPLETED: [], Status.CANCELLED: [],
-        }  # fmt: skip
+            Status.CANCELLING: ["r1:1.0?9"],
+            Status.STUCK: ["r1:1.0?9"],
+            Status.COMPLETED: [],
+            Status.CANCELLED: [],
+        }
         assert await open_ids(store) == shown.get(status, ["r1:1.0?0", "r1:1.1?0"])
 
-    async def test_what_came_too_late_to_be_decided_is_not_shown(self, store: Store, clock: FakeClock) -> None:
+    async def test_what_came_too_late_to_be_decided_is_not_shown(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         await wait_for(store, approval(expires=clock.now() + 60), approval("1.1?0"))
         clock.advance(59)
         assert await open_ids(store) == ["r1:1.0?0", "r1:1.1?0"]
         clock.advance(1)
         assert await open_ids(store) == ["r1:1.1?0"]
 
-    async def test_an_inbox_of_one_run_one_program_one_session_one_label_one_kind(self, store: Store) -> None:
+    async def test_an_inbox_of_one_run_one_program_one_session_one_label_one_kind(
+        self, store: Store
+    ) -> None:
         await wait_for(store, approval(), run="r1", program="cook", session="s1")
         lease = await begin(store, "r2", labels={"team": "ops"})
         await suspend(store, lease)
@@ -192,33 +234,55 @@ class Inbox(Ground):
         await suspend(store, await begin(store, "r2", program="cook"), type="size")
         assert await open_ids(store, text="refund") == ["r1:1.0?0"]
         assert await open_ids(store, text="SEVEN") == ["r1:1.0?0"]
-        assert await open_ids(store, text="cook") == await open_ids(store, text="size") == ["r2:1.0?0"]
+        assert (
+            await open_ids(store, text="cook") == await open_ids(store, text="size") == ["r2:1.0?0"]
+        )
         assert await open_ids(store, since=clock.now()) == ["r2:1.0?0"]
         assert await open_ids(store, until=clock.now() - 1) == ["r1:1.0?0"]
         assert await open_ids(store, text="%") == []
 
-    async def test_an_inbox_of_a_group_and_of_what_its_members_may_decide(self, store: Store) -> None:
-        await wait_for(store, approval(groups=("boss", "legal")), approval("1.1?0"), approval("1.2?0", groups=("it",)))
+    async def test_an_inbox_of_a_group_and_of_what_its_members_may_decide(
+        self, store: Store
+    ) -> None:
+        await wait_for(
+            store,
+            approval(groups=("boss", "legal")),
+            approval("1.1?0"),
+            approval("1.2?0", groups=("it",)),
+        )
         assert await open_ids(store, group="legal") == ["r1:1.0?0"]
         assert await open_ids(store, members=("boss",)) == ["r1:1.0?0", "r1:1.1?0"]
         assert await open_ids(store, members=()) == ["r1:1.1?0"]
         assert await open_ids(store, members=("it",), limit=1) == ["r1:1.1?0"]
         assert await open_ids(store, members=("it",), limit=1, after="r1:1.1?0") == ["r1:1.2?0"]
 
-    async def test_a_brief_inbox_has_the_same_items_in_the_same_places(self, store: Store, clock: FakeClock) -> None:
-        await wait_for(store, approval(call="1.0", tool="send", expires=clock.now() + 60), approval("1.1?0"))
+    async def test_a_brief_inbox_has_the_same_items_in_the_same_places(
+        self, store: Store, clock: FakeClock
+    ) -> None:
+        await wait_for(
+            store, approval(call="1.0", tool="send", expires=clock.now() + 60), approval("1.1?0")
+        )
         whole, brief = await store.inbox(Filter()), await store.inbox(Filter(brief=True))
         for one, other in zip(whole, brief, strict=True):
-            assert (one.id, one.run_id, one.kind, one.seq) == (other.id, other.run_id, other.kind, other.seq)
+            assert (one.id, one.run_id, one.kind, one.seq) == (
+                other.id,
+                other.run_id,
+                other.kind,
+                other.seq,
+            )
             assert (one.opened_at, one.expires_at) == (other.opened_at, other.expires_at)
 
-    async def test_an_interrupt_is_found_by_its_id_whatever_became_of_it(self, store: Store) -> None:
+    async def test_an_interrupt_is_found_by_its_id_whatever_became_of_it(
+        self, store: Store
+    ) -> None:
         await wait_for(store, approval(), approval("1.1?0"))
         await store.deliver("r1", yes())
         assert await open_ids(store, run="r1", interrupt="1.0?0") == ["r1:1.0?0"]
         assert await open_ids(store, run="r1", interrupt="9.9?0") == []
 
-    async def test_pages_show_everything_once_even_if_all_came_at_once(self, store: Store, clock: FakeClock) -> None:
+    async def test_pages_show_everything_once_even_if_all_came_at_once(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         for run in ("r2", "r1", "r3"):
             error = approval("model:?0", kind="error", step="model:")
             await wait_for(store, approval(), approval("1.10?0"), approval("1.2?0"), error, run=run)
@@ -229,7 +293,9 @@ class Inbox(Ground):
         assert await _pages(store, 2) == everything
         assert await _pages(store, 5) == everything
 
-    async def test_the_next_page_follows_an_item_that_was_decided_meanwhile(self, store: Store) -> None:
+    async def test_the_next_page_follows_an_item_that_was_decided_meanwhile(
+        self, store: Store
+    ) -> None:
         await wait_for(store, *(approval(f"1.{n}?0") for n in range(4)))
         first = await open_ids(store, limit=2)
         await store.deliver("r1", yes("1.1?0"))
@@ -254,7 +320,7 @@ async def _pages(store: Store, size: int) -> list[str]:
     return seen
 
 
-class Runs(Ground):
+class Runs(ContractFixtures):
     """Lists of runs."""
 
     async def test_the_newest_run_comes_first(self, store: Store, clock: FakeClock) -> None:
@@ -270,7 +336,9 @@ class Runs(Ground):
         assert await ids(store) == ["r4", "r3", "r2", "r1", "r0"]
 
     async def test_runs_of_one_program_session_label_or_id(self, store: Store) -> None:
-        await store.create(started("r1", program="cook", session="s1", labels={"team": "ops", "tier": "1"}))
+        await store.create(
+            started("r1", program="cook", session="s1", labels={"team": "ops", "tier": "1"})
+        )
         await store.create(started("r2", session="s1", labels={"team": "dev"}))
         assert await ids(store, program="cook") == ["r1"]
         assert await ids(store, session="s1") == ["r2", "r1"]
@@ -281,7 +349,8 @@ class Runs(Ground):
         assert await ids(store, program="co") == []
 
     @pytest.mark.parametrize(
-        ("text", "found"), [("REFUND", ["r1"]), ("r2", ["r2"]), ("ook", ["r2"]), ("%", []), ("_", [])]
+        ("text", "found"),
+        [("REFUND", ["r1"]), ("r2", ["r2"]), ("ook", ["r2"]), ("%", []), ("_", [])],
     )
     async def test_runs_whose_title_id_or_program_contains_a_text(
         self, store: Store, text: str, found: list[str]
@@ -331,9 +400,14 @@ class Runs(Ground):
 
     async def test_failed_is_waiting_with_nothing_but_errors_open(self, store: Store) -> None:
         error = approval("model:?0", kind="error", step="model:")
-        for run, asks in (("r1", [error]), ("r2", [approval("model:?0", kind="error", step="model:"), approval()])):
+        for run, asks in (
+            ("r1", [error]),
+            ("r2", [approval("model:?0", kind="error", step="model:"), approval()]),
+        ):
             lease = await begin(store, run)
-            await commit(store, lease, [Faulted(step="model:", error="boom")], _moves(*asks, Parked()))
+            await commit(
+                store, lease, [Faulted(step="model:", error="boom")], _moves(*asks, Parked())
+            )
         assert await ids(store, status="failed") == ["r1"]
         assert sorted(await ids(store, status="waiting")) == ["r1", "r2"]
         await store.deliver("r2", no())
@@ -351,12 +425,16 @@ class Runs(Ground):
         assert (await store.get("r1")).shown(store.now(), ()) == "stopped"
 
     async def test_held_is_what_waits_for_a_halt_that_is_on(self, store: Store) -> None:
-        """By its own name it is found under `held`, by the stored one under `waiting`, together with any other condition."""
+        """By its own name it is found under `held`, by the stored one under `waiting`, together
+        with any other condition."""
         for scope in ("tool:send", "agent:cook"):
             await store.halt(scope)
         scopes = {"r1": ("tool:send",), "r2": ("*",), "r3": ("agent:cook", "tool:send"), "r4": ()}
         for run, blocked in scopes.items():
-            program = "cook" if run == "r3" else "clerk"
+            if run == "r3":
+                program = "cook"
+            else:
+                program = "clerk"
             await store.create(started(run, program=program, labels={"team": run}))
             await commit(store, await claim(store, run), (), [Parked(blocked=blocked)])
         assert await ids(store, status="held") == ["r3", "r1"]
@@ -380,7 +458,12 @@ class Runs(Ground):
         await begin(store, "running")
         await wait_for(store, run="held", parked=Parked(blocked=("*",)))
         error = approval("model:?0", kind="error", step="model:")
-        await commit(store, await begin(store, "failed"), [Faulted(step="model:", error="no")], [error, Parked()])
+        await commit(
+            store,
+            await begin(store, "failed"),
+            [Faulted(step="model:", error="no")],
+            [error, Parked()],
+        )
         await commit(store, await begin(store, "stopped"), (), [RunCompleted(stopped="MaxSteps")])
         halts = [halt.scope for halt in await store.halt("")]
         rows = await store.runs(Filter())
@@ -423,7 +506,7 @@ async def _again(store: Store, run: str) -> Lease:
     return lease
 
 
-class Halts(Ground):
+class Halts(ContractFixtures):
     """The kill switch."""
 
     async def test_a_halt_is_on_until_it_is_lifted(self, store: Store, clock: FakeClock) -> None:

@@ -7,7 +7,16 @@ import pytest
 from adjourn.core.records import Command, Decided, PauseAsked, Said, Started
 from adjourn.errors import Invalid, UnknownRun
 from adjourn.stores.protocol import Filter, Store
-from adjourn.testing.contract.fixtures import Ground, approval, begin, commit, question, started, unchanged, wait_for
+from adjourn.testing.contract.fixtures import (
+    ContractFixtures,
+    approval,
+    begin,
+    commit,
+    question,
+    started,
+    unchanged,
+    wait_for,
+)
 
 NUL = "a\0b"
 STARTS: list[dict[str, Any]] = [
@@ -18,14 +27,21 @@ STARTS: list[dict[str, Any]] = [
     {"labels": {NUL: "x"}},
     {"labels": {"x": NUL}},
 ]
-WORDS: list[Command] = [Said(text="hi", by=NUL), PauseAsked(by=NUL), Decided(i=NUL, verdict="approve", by="ana")]
+WORDS: list[Command] = [
+    Said(text="hi", by=NUL),
+    PauseAsked(by=NUL),
+    Decided(i=NUL, verdict="approve", by="ana"),
+]
 
 
-class Naming(Ground):
-    """A name with a NUL is `Invalid`, in whatever place; what people and models say may have one."""
+class Naming(ContractFixtures):
+    """A name with a NUL is `Invalid`, in whatever place; what people and models say may have
+    one."""
 
     @pytest.mark.parametrize("fields", STARTS, ids="-".join)
-    async def test_a_run_with_a_nul_in_a_name_is_not_begun(self, store: Store, fields: dict[str, Any]) -> None:
+    async def test_a_run_with_a_nul_in_a_name_is_not_begun(
+        self, store: Store, fields: dict[str, Any]
+    ) -> None:
         first = started(**fields)
         with pytest.raises(Invalid, match="NUL"):
             await store.create(first)
@@ -47,7 +63,9 @@ class Naming(Ground):
         with pytest.raises(Invalid, match="NUL"):
             await store.deliver("r1", Said(text="hi"), request=NUL)
 
-    async def test_a_worker_or_an_interrupt_with_a_nul_in_its_id_is_refused(self, store: Store) -> None:
+    async def test_a_worker_or_an_interrupt_with_a_nul_in_its_id_is_refused(
+        self, store: Store
+    ) -> None:
         lease = await begin(store)
         intended, suspended = question(NUL)
         await commit(store, lease, (), [intended])
@@ -65,7 +83,9 @@ class Naming(Ground):
                 await store.halt(scope, by=by, reason=reason)
         assert await store.halt("") == []
 
-    async def test_what_is_said_may_have_one_and_a_title_is_cleaned_of_it(self, store: Store) -> None:
+    async def test_what_is_said_may_have_one_and_a_title_is_cleaned_of_it(
+        self, store: Store
+    ) -> None:
         await store.create(started(input=NUL))
         await store.deliver("r1", Said(text=NUL))
         [(_, first), (_, said)] = await store.load("r1")

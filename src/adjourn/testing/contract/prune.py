@@ -1,4 +1,5 @@
-"""Holding and pruning: what is under a hold stays; of what is pruned, the audit stays, and the id is taken."""
+"""Holding and pruning: what is under a hold stays; of what is pruned, the audit stays, and the id
+is taken."""
 
 import pytest
 
@@ -11,7 +12,17 @@ from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Endpoint
 from adjourn.stores.protocol import Filter, Store
 from adjourn.testing.contract.erasure import CANARY, told
-from adjourn.testing.contract.fixtures import Ground, approval, begin, bring, commit, entries, ids, started, unchanged
+from adjourn.testing.contract.fixtures import (
+    ContractFixtures,
+    approval,
+    begin,
+    bring,
+    commit,
+    entries,
+    ids,
+    started,
+    unchanged,
+)
 from adjourn.testing.fake_clock import FakeClock
 
 FOREVER = 1e12
@@ -20,20 +31,26 @@ FOREVER = 1e12
 async def pruned(store: Store, run: str = "r1", **options: str) -> bool:
     """Prune the run as it is."""
     row = await store.get(run)
-    return await store.prune(run, Pruning(row.seq, FOREVER, by="ann", reason="old", **options), origin="cli")
+    return await store.prune(
+        run, Pruning(row.seq, FOREVER, by="ann", reason="old", **options), origin="cli"
+    )
 
 
-class Holding(Ground):
+class Holding(ContractFixtures):
     """A legal hold."""
 
     @pytest.mark.parametrize("scope", ["run:r1", f"label:customer={CANARY}"])
-    async def test_what_is_under_a_hold_is_neither_erased_nor_pruned(self, store: Store, scope: str) -> None:
+    async def test_what_is_under_a_hold_is_neither_erased_nor_pruned(
+        self, store: Store, scope: str
+    ) -> None:
         await told(store)
         [hold] = await store.hold(scope, by="ann", reason="case 7", origin="cli")
         assert (hold.scope, hold.by, hold.reason) == (scope, "ann", "case 7")
         async with unchanged(store):
             for attempt in (store.erase("r1", by="bo", reason="asked to"), pruned(store)):
-                with pytest.raises(RunHeld, match=r"set by ann: case 7.*adjourn hold .* --lift") as raised:
+                with pytest.raises(
+                    RunHeld, match=r"set by ann: case 7.*adjourn hold .* --lift"
+                ) as raised:
                     await attempt
                 assert (raised.value.scope, raised.value.by) == (scope, "ann")
         assert "case 7" in (await store.audit("r1"))[-1].entry["refused"]
@@ -54,12 +71,18 @@ class Holding(Ground):
         with pytest.raises(RunHeld):
             await pruned(store)
 
-    async def test_twice_is_the_same_as_once_and_the_first_stays(self, store: Store, clock: FakeClock) -> None:
+    async def test_twice_is_the_same_as_once_and_the_first_stays(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         await told(store)
         first = await store.hold("run:r1", by="ann", reason="case 7")
         clock.advance(60)
         assert await store.hold("run:r1", by="bo", reason="case 8") == first == await store.hold("")
-        assert await store.hold("run:r1", by="bo", lift=True) == await store.hold("run:r1", by="bo", lift=True) == []
+        assert (
+            await store.hold("run:r1", by="bo", lift=True)
+            == await store.hold("run:r1", by="bo", lift=True)
+            == []
+        )
 
     async def test_who_held_and_who_lifted_is_in_the_audit(self, store: Store) -> None:
         await told(store)
@@ -67,8 +90,17 @@ class Holding(Ground):
         await store.hold("run:r1", by="bo", reason="settled", lift=True)
         for scope in ("", "r1"):
             *_, held, lifted = await entries(store, scope)
-            assert (held["verb"], held["by"], held["reason"], held["scope"]) == ("hold", "ann", "case 7", "run:r1")
-            assert (lifted["verb"], lifted["by"], lifted["reason"]) == ("lift hold", "bo", "settled")
+            assert (held["verb"], held["by"], held["reason"], held["scope"]) == (
+                "hold",
+                "ann",
+                "case 7",
+                "run:r1",
+            )
+            assert (lifted["verb"], lifted["by"], lifted["reason"]) == (
+                "lift hold",
+                "bo",
+                "settled",
+            )
         assert await store.verify() == []
 
     async def test_a_run_that_is_not_there_is_not_held(self, store: Store) -> None:
@@ -83,7 +115,7 @@ class Holding(Ground):
             await store.hold(scope, by="ann", reason="case 7")
 
 
-class Pruned(Ground):
+class Pruned(ContractFixtures):
     """What is left of a run that was pruned, and what is not."""
 
     async def test_a_run_that_was_pruned_is_nowhere_but_in_the_audit(self, store: Store) -> None:
@@ -101,7 +133,14 @@ class Pruned(Ground):
         assert await store.inbox(Filter(run="r1", interrupt="1.0?0")) == []
         lines = await store.audit("r1")
         assert lines[:-1] == before
-        said = {"verb": "prune", "by": "ann", "from": "cli", "reason": "old", "seq": row.seq, "status": "completed"}
+        said = {
+            "verb": "prune",
+            "by": "ann",
+            "from": "cli",
+            "reason": "old",
+            "seq": row.seq,
+            "status": "completed",
+        }
         assert lines[-1].entry.items() >= {**said, "archive": "r1.json", "digest": "abc"}.items()
         assert CANARY in repr(await store.load("r2"))
 
@@ -138,7 +177,9 @@ class Pruned(Ground):
         assert await store.verify([key]) == []
 
     @pytest.mark.parametrize("status", sorted(set(Status) - ENDED))
-    async def test_a_run_that_has_not_ended_is_not_pruned(self, store: Store, status: Status) -> None:
+    async def test_a_run_that_has_not_ended_is_not_pruned(
+        self, store: Store, status: Status
+    ) -> None:
         await bring(store, status)
         async with unchanged(store):
             with pytest.raises(Refused, match="only a run that has ended"):
@@ -178,7 +219,11 @@ class Pruned(Ground):
         await told(store)
         await told(store, "r2")
         one = await store.weigh(["r1"])
-        assert one > len(CANARY) * 5 and await store.weigh(["r1", "r2", "r9"]) == 2 * one and not await store.weigh([])
+        assert (
+            one > len(CANARY) * 5
+            and await store.weigh(["r1", "r2", "r9"]) == 2 * one
+            and not await store.weigh([])
+        )
         await pruned(store)
         assert await store.weigh(["r1"]) == 0
 

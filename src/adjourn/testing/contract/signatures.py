@@ -1,4 +1,5 @@
-"""Signed decisions: a store that asks for seals takes none without, and what a worker disowns never happened."""
+"""Signed decisions: a store that asks for seals takes none without, and what a worker disowns never
+happened."""
 
 from typing import Any
 
@@ -13,7 +14,7 @@ from adjourn.core.signatures import Sealed
 from adjourn.errors import AlreadyDecided, Invalid, NotAllowed, Unauthorised
 from adjourn.stores.protocol import Filter, Store
 from adjourn.testing.contract.fixtures import (
-    Ground,
+    ContractFixtures,
     answer,
     approval,
     begin,
@@ -60,10 +61,12 @@ class _Believes:
 
     def flaw(self, run: str, record: Sealed, of: str) -> str:
         """See `signatures.Trust`."""
-        return "" if record.seal is not None and record.seal.kid == self.kid else "not theirs"
+        if record.seal is not None and record.seal.kid == self.kid:
+            return ""
+        return "not theirs"
 
 
-class Signing(Ground):
+class Signing(ContractFixtures):
     """Whether decisions must carry a seal, and what becomes of those that are not believed."""
 
     async def test_an_id_and_whether_seals_are_asked_for_outlive_the_process(
@@ -78,7 +81,9 @@ class Signing(Ground):
         finally:
             await again.close()
 
-    async def test_asking_for_seals_is_set_and_lifted_and_both_are_in_the_audit(self, store: Store) -> None:
+    async def test_asking_for_seals_is_set_and_lifted_and_both_are_in_the_audit(
+        self, store: Store
+    ) -> None:
         assert await store.signed() is False
         assert await store.signed(True, by="ana", origin="cli") is True
         assert await store.signed(True, by="bo") is True
@@ -116,13 +121,17 @@ class Signing(Ground):
         assert await open_ids(store) == []
 
     @pytest.mark.parametrize("off", [-301.0, 301.0])
-    async def test_a_seal_of_another_time_is_refused(self, store: Store, clock: FakeClock, off: float) -> None:
+    async def test_a_seal_of_another_time_is_refused(
+        self, store: Store, clock: FakeClock, off: float
+    ) -> None:
         await wait_for(store, approval())
         async with unchanged(store):
             with pytest.raises(Invalid, match="301 s from now"):
                 await store.deliver("r1", sealed(yes(), clock.now() + off))
 
-    async def test_a_request_is_the_same_whenever_it_was_signed(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_request_is_the_same_whenever_it_was_signed(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         await wait_for(store, approval())
         first = await store.deliver("r1", sealed(yes(), clock.now()), request="q")
         clock.advance(5)
@@ -133,7 +142,9 @@ class Signing(Ground):
         seq = await store.deliver("r1", yes(by="eve"))
         assert await open_ids(store) == []
         lease = await claim(store)
-        await commit(store, lease, [Disowned(seq=seq, i="1.0?0", by="eve", why="not signed")], [Parked()])
+        await commit(
+            store, lease, [Disowned(seq=seq, i="1.0?0", by="eve", why="not signed")], [Parked()]
+        )
         [found] = await store.inbox(Filter())
         assert found.id == "r1:1.0?0" and found.disowned == ("eve",)
         assert not await store.verify()
@@ -165,7 +176,9 @@ class Signing(Ground):
         await store.deliver("r1", yes(by="bo"))
         assert await open_ids(store) == []
 
-    async def test_an_answer_and_an_event_that_are_disowned_leave_the_question_open(self, store: Store) -> None:
+    async def test_an_answer_and_an_event_that_are_disowned_leave_the_question_open(
+        self, store: Store
+    ) -> None:
         lease = await begin(store)
         await commit(store, lease, [replied("ask", "ask")])
         await suspend(store, lease, event="paid")
@@ -173,12 +186,17 @@ class Signing(Ground):
         answered = await store.deliver("r1", answer(1, id="1.1?0", by="eve"))
         emitted = await store.deliver("r1", Emitted(event="paid", by="eve"))
         assert await open_ids(store) == []
-        facts = [Disowned(seq=answered, i="1.1?0", by="eve"), Disowned(seq=emitted, i="1.0?0", by="eve")]
+        facts = [
+            Disowned(seq=answered, i="1.1?0", by="eve"),
+            Disowned(seq=emitted, i="1.0?0", by="eve"),
+        ]
         await commit(store, lease, facts)
         assert await open_ids(store) == ["r1:1.0?0", "r1:1.1?0"]
         assert (await store.get("r1")).requesters == ()
 
-    async def test_a_gated_intent_needs_what_the_worker_trusts(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_gated_intent_needs_what_the_worker_trusts(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         asked, intended = gated()
         await wait_for(store, asked)
         await store.deliver("r1", sealed(yes(by="ana", digest=asked.digest), clock.now()))

@@ -13,7 +13,7 @@ from adjourn.errors import AlreadyDecided, LeaseBusy, RequestReused, StoreError
 from adjourn.stores.protocol import Store
 from adjourn.testing.contract.fixtures import (
     TTL,
-    Ground,
+    ContractFixtures,
     approval,
     at_once,
     begin,
@@ -49,7 +49,7 @@ class Ear:
         await asyncio.wait_for(self._rung.wait(), SOON)
 
 
-class Ringing(Ground):
+class Ringing(ContractFixtures):
     """A bell rings after a run may have changed. It may ring for nothing, but never not."""
 
     async def test_who_follows_a_run_hears_of_a_word_to_it(self, store: Store) -> None:
@@ -79,7 +79,9 @@ class Ringing(Ground):
         await store.deliver("r1", Said(text="hi"))
         await ear.heard()
 
-    async def test_who_waits_for_the_words_of_others_is_left_alone_by_the_holders_commits(self, store: Store) -> None:
+    async def test_who_waits_for_the_words_of_others_is_left_alone_by_the_holders_commits(
+        self, store: Store
+    ) -> None:
         lease = await begin(store)
         all_of_it, words = Ear(), Ear()
         store.subscribe("r1", all_of_it)
@@ -147,16 +149,25 @@ class Ringing(Ground):
 
 async def _both(store: Store) -> list[Any]:
     """All of two runs."""
-    return [await store.get("r1"), await store.load("r1"), await store.get("r2"), await store.load("r2")]
+    return [
+        await store.get("r1"),
+        await store.load("r1"),
+        await store.get("r2"),
+        await store.load("r2"),
+    ]
 
 
-class Closing(Ground):
-    """A store that is closed has finished what it accepted; one that is opened again has all of it."""
+class Closing(ContractFixtures):
+    """A store that is closed has finished what it accepted; one that is opened again has all of
+    it."""
 
     async def test_what_was_accepted_before_the_close_has_landed(self, clock: FakeClock) -> None:
         store = await self.open_store(clock.now)
         await store.create(started())
-        words = [asyncio.ensure_future(store.deliver("r1", Said(text=str(number)))) for number in range(50)]
+        words = [
+            asyncio.ensure_future(store.deliver("r1", Said(text=str(number))))
+            for number in range(50)
+        ]
         await asyncio.sleep(0)
         await store.close()
         assert sorted(await asyncio.gather(*words)) == list(range(2, 52))

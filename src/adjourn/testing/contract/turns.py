@@ -9,7 +9,15 @@ from adjourn.core.records import RunCompleted, Said
 from adjourn.errors import BrokenHistory, Refused, RunErased, SessionMoved, UnknownRun
 from adjourn.stores.erasure import Pruning
 from adjourn.stores.protocol import Store
-from adjourn.testing.contract.fixtures import Ground, begin, commit, names, replied, started, unchanged
+from adjourn.testing.contract.fixtures import (
+    ContractFixtures,
+    begin,
+    commit,
+    names,
+    replied,
+    started,
+    unchanged,
+)
 
 
 async def ended(store: Store, run: str, after: Ref | None = None) -> Ref:
@@ -20,7 +28,7 @@ async def ended(store: Store, run: str, after: Ref | None = None) -> Ref:
     return Ref(run, row.seq, row.head.hex(), 2, 1)
 
 
-class Continuing(Ground):
+class Continuing(ContractFixtures):
     """The turn before is the one that is meant."""
 
     async def test_turns_are_read_from_the_newest_back(self, store: Store) -> None:
@@ -51,7 +59,9 @@ class Continuing(Ground):
         ref = await ended(store, "r1")
         assert await store.turns("r2", 1) == [] == await store.turns("r1", ref.seq + 1)
 
-    async def test_a_run_that_has_its_history_itself_is_the_last_that_is_read(self, store: Store) -> None:
+    async def test_a_run_that_has_its_history_itself_is_the_last_that_is_read(
+        self, store: Store
+    ) -> None:
         first = await ended(store, "r1")
         lease = await begin(store, "r2", after=first, history=[{"type": "user", "text": "before"}])
         await commit(store, lease, [replied()], [RunCompleted()])
@@ -59,7 +69,9 @@ class Continuing(Ground):
 
     async def test_a_history_of_its_own_need_not_be_here(self, store: Store) -> None:
         elsewhere = Ref("elsewhere", 7, "00" * 32, 1, 0)
-        assert await store.create(started(after=elsewhere, history=[{"type": "user", "text": "before"}]))
+        assert await store.create(
+            started(after=elsewhere, history=[{"type": "user", "text": "before"}])
+        )
 
     async def test_another_journal_is_not_gone_on_with(self, store: Store) -> None:
         ref = await ended(store, "r1")
@@ -92,7 +104,9 @@ class Continuing(Ground):
         for turn in (one, two):
             assert [x.run for x in await store.turns(turn.run, turn.seq)] == [turn.run, "r1"]
 
-    async def test_a_run_that_is_there_is_found_whatever_it_goes_on_with(self, store: Store) -> None:
+    async def test_a_run_that_is_there_is_found_whatever_it_goes_on_with(
+        self, store: Store
+    ) -> None:
         ref = await ended(store, "r1")
         await ended(store, "r2", ref)
         assert not await store.create(started("r2", after=Ref("r1", ref.seq, "00" * 32, 2, 1)))
@@ -103,11 +117,18 @@ class Continuing(Ground):
         third = await ended(store, "r3", second)
         await store.erase("r2", by="ana", reason="asked for")
         newest, gone = await store.turns("r3", third.seq)
-        assert (newest.run, gone.run, gone.head.hex(), list(gone.records)) == ("r3", "r2", second.head, [])
+        assert (newest.run, gone.run, gone.head.hex(), list(gone.records)) == (
+            "r3",
+            "r2",
+            second.head,
+            [],
+        )
         with pytest.raises(RunErased):
             await store.create(started("r4", after=second))
 
-    async def test_a_run_goes_on_with_the_last_of_its_session_or_does_not_begin(self, store: Store) -> None:
+    async def test_a_run_goes_on_with_the_last_of_its_session_or_does_not_begin(
+        self, store: Store
+    ) -> None:
         chosen: dict[str, Any] = {"options": {"after": "session"}, "session": "s"}
         lease = await begin(store, "r1", **chosen)
         await commit(store, lease, [replied()], [RunCompleted()])
@@ -127,10 +148,14 @@ class Continuing(Ground):
         first = await ended(store, "r1")
         await ended(store, "r2", first)
         await ended(store, "r3", first)
-        await begin(store, "r4", after=first, history=[{"type": "user", "text": "it has that itself"}])
+        await begin(
+            store, "r4", after=first, history=[{"type": "user", "text": "it has that itself"}]
+        )
         assert await store.followed(["r1", "r2", "r9"]) == {"r1": ["r2", "r3"]}
 
-    async def test_a_turn_is_pruned_when_nobody_goes_on_with_it_any_more(self, store: Store) -> None:
+    async def test_a_turn_is_pruned_when_nobody_goes_on_with_it_any_more(
+        self, store: Store
+    ) -> None:
         first = await ended(store, "r1")
         second = await ended(store, "r2", first)
         await ended(store, "r3", second)
@@ -150,7 +175,9 @@ class Continuing(Ground):
         second = await ended(store, "r2", first)
         lease = await begin(store, "r3", after=second)
         for run in ("r1", "r2"):
-            with pytest.raises(Refused, match="run r3, which continues its conversation, has not ended"):
+            with pytest.raises(
+                Refused, match="run r3, which continues its conversation, has not ended"
+            ):
                 await store.erase(run, by="ann", reason="asked to")
         await commit(store, lease, [replied()], [RunCompleted()])
         for run in ("r1", "r2"):

@@ -1,4 +1,5 @@
-"""`waking` and `wakes`: where somebody wants to be told which runs are due, no transaction makes one due without a wake."""
+"""`waking` and `wakes`: where somebody wants to be told which runs are due, no transaction makes
+one due without a wake."""
 
 import asyncio
 
@@ -22,7 +23,7 @@ from adjourn.stores.erasure import Pruning
 from adjourn.stores.notification import Wake
 from adjourn.stores.protocol import Store
 from adjourn.testing.contract.fixtures import (
-    Ground,
+    ContractFixtures,
     approval,
     begin,
     bring,
@@ -62,10 +63,12 @@ async def take(store: Store) -> Wake:
     return taken
 
 
-class Waking(Ground):
+class Waking(ContractFixtures):
     """What writes a wake."""
 
-    async def test_where_nobody_wants_wakes_none_are_written(self, store: Store, clock: FakeClock) -> None:
+    async def test_where_nobody_wants_wakes_none_are_written(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         assert await store.waking() is False
         await wait_for(store, parked=Parked(wake_at=clock.now() + 5))
         await store.create(started("r2"))
@@ -90,7 +93,9 @@ class Waking(Ground):
         await store.halt("agent:clerk", lift=True)
         assert await woken(store) == ["halted"]
 
-    async def test_that_they_are_wanted_is_said_once_and_is_in_the_audit(self, store: Store) -> None:
+    async def test_that_they_are_wanted_is_said_once_and_is_in_the_audit(
+        self, store: Store
+    ) -> None:
         await store.create(started())
         for wanted, by in ((True, "ana"), (True, "bo"), (False, "cy"), (False, "di")):
             assert await store.waking(wanted, by=by) is wanted
@@ -120,7 +125,9 @@ class Waking(Ground):
         finally:
             await again.close()
 
-    async def test_a_new_run_is_woken_and_one_that_is_there_already_is_not(self, store: Store) -> None:
+    async def test_a_new_run_is_woken_and_one_that_is_there_already_is_not(
+        self, store: Store
+    ) -> None:
         await store.waking(True)
         for run in ("r1", "r2"):
             await store.create(started(run))
@@ -134,9 +141,12 @@ class Waking(Ground):
         await store.waking(True)
         await store.halt("agent:clerk")
         ends = {
-            "over": RunCompleted(at=1.0), "waits": Parked(at=1.0), "sleeps": Parked(at=1.0, wake_at=clock.now() + 5),
-            "halted": Parked(at=1.0, blocked=("agent:clerk",)), "free": Parked(at=1.0, blocked=("agent:other",)),
-        }  # fmt: skip
+            "over": RunCompleted(at=1.0),
+            "waits": Parked(at=1.0),
+            "sleeps": Parked(at=1.0, wake_at=clock.now() + 5),
+            "halted": Parked(at=1.0, blocked=("agent:clerk",)),
+            "free": Parked(at=1.0, blocked=("agent:other",)),
+        }
         for run, end in ends.items():
             await store.create(started(run, at=1.0), [end])
         assert await woken(store) == ["free"]
@@ -162,7 +172,8 @@ class Waking(Ground):
     async def test_a_park_says_when_the_run_is_due_now_whatever_was_said_before(
         self, store: Store, clock: FakeClock
     ) -> None:
-        """Were the wake of the beginning still there, its acknowledgement would be taken for that of the park."""
+        """Were the wake of the beginning still there, its acknowledgement would be taken for that
+        of the park."""
         await store.waking(True)
         await wait_for(store, parked=Parked(wake_at=clock.now() + 5))
         early = await store.wakes(take=1)
@@ -170,8 +181,12 @@ class Waking(Ground):
         clock.advance(5)
         assert await woken(store) == ["r1"]
 
-    @pytest.mark.parametrize(("status", "word"), WORDS, ids=lambda x: getattr(x, "value", type(x).__name__))
-    async def test_a_word_that_leaves_a_run_due_wakes_it(self, store: Store, status: Status, word: Command) -> None:
+    @pytest.mark.parametrize(
+        ("status", "word"), WORDS, ids=lambda x: getattr(x, "value", type(x).__name__)
+    )
+    async def test_a_word_that_leaves_a_run_due_wakes_it(
+        self, store: Store, status: Status, word: Command
+    ) -> None:
         for run in ("r1", "r2"):
             await bring(store, status, run)
         await store.waking(True)
@@ -179,14 +194,21 @@ class Waking(Ground):
         await store.deliver("r1", word)
         assert await woken(store) == ["r1"]
 
-    async def test_a_word_that_is_refused_and_one_that_is_known_wake_nobody(self, store: Store) -> None:
+    async def test_a_word_that_is_refused_and_one_that_is_known_wake_nobody(
+        self, store: Store
+    ) -> None:
         await store.waking(True)
         await wait_for(store, approval())
         await bring(store, Status.COMPLETED, "over")
         await store.deliver("r1", yes(), request="q1")
         await woken(store)
         await store.deliver("r1", yes(), request="q1")
-        for run, word in (("r1", yes()), ("r1", Resumed()), ("over", Said(text="hi")), ("nobody", Said(text="hi"))):
+        for run, word in (
+            ("r1", yes()),
+            ("r1", Resumed()),
+            ("over", Said(text="hi")),
+            ("nobody", Said(text="hi")),
+        ):
             with pytest.raises(AdjournError):
                 await store.deliver(run, word)
         assert await woken(store) == []
@@ -199,7 +221,9 @@ class Waking(Ground):
         await store.renew(lease, 30)
         assert await woken(store) == []
 
-    async def test_a_commit_that_raises_writes_no_wake(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_commit_that_raises_writes_no_wake(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         await store.waking(True)
         lease = await begin(store)
         await woken(store)
@@ -231,7 +255,11 @@ class Waking(Ground):
         await store.waking(True)
         for scope in ("agent:clerk", "tool:pay"):
             await store.halt(scope)
-        waits = {"both": ("agent:clerk", "tool:pay"), "clerk": ("agent:clerk",), "pay": ("tool:pay",)}
+        waits = {
+            "both": ("agent:clerk", "tool:pay"),
+            "clerk": ("agent:clerk",),
+            "pay": ("tool:pay",),
+        }
         for run, blocked in waits.items():
             await wait_for(store, run=run, parked=Parked(blocked=blocked))
         await woken(store)
@@ -242,7 +270,9 @@ class Waking(Ground):
         await store.halt("tool:pay", lift=True)
         assert sorted(await woken(store)) == ["both", "pay"]
 
-    async def test_a_run_that_parks_behind_a_halt_that_was_lifted_meanwhile_is_woken(self, store: Store) -> None:
+    async def test_a_run_that_parks_behind_a_halt_that_was_lifted_meanwhile_is_woken(
+        self, store: Store
+    ) -> None:
         await store.waking(True)
         lease = await begin(store)
         await woken(store)
@@ -261,7 +291,7 @@ class Waking(Ground):
         assert await woken(store) == ["kept"]  # that one was due when it began
 
 
-class Taking(Ground):
+class Taking(ContractFixtures):
     """Who is given a wake, and when it goes."""
 
     async def test_a_wake_goes_to_one_of_two_who_take(self, store: Store) -> None:
@@ -272,7 +302,9 @@ class Taking(Ground):
         assert (len(one), len(two)) == (6, 4)
         assert {wake.run for wake in (*one, *two)} == set(names(10))
 
-    async def test_the_one_that_has_been_due_longest_is_taken_first(self, store: Store, clock: FakeClock) -> None:
+    async def test_the_one_that_has_been_due_longest_is_taken_first(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         await store.waking(True)
         await wait_for(store, run="later", parked=Parked(wake_at=clock.now() + 9))
         await wait_for(store, run="sooner", parked=Parked(wake_at=clock.now() + 5))
@@ -340,7 +372,9 @@ class Taking(Ground):
         await store.wakes([*seen, last])
         assert (await take(store)).run == "r1"
 
-    async def test_a_run_that_was_woken_is_woken_by_the_next_park(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_run_that_was_woken_is_woken_by_the_next_park(
+        self, store: Store, clock: FakeClock
+    ) -> None:
         await store.waking(True)
         await store.create(started())
         for number in range(3):

@@ -1,4 +1,5 @@
-"""From `--db` to an open runtime. Only a worker makes a database; every other command needs one that is there."""
+"""From `--db` to an open runtime. Only a worker makes a database; every other command needs one
+that is there."""
 
 import asyncio
 import os
@@ -16,13 +17,17 @@ DEFAULT = "adjourn.db"
 
 
 def address_of(db: str | None) -> str:
-    """The store's address: `--db`, else the environment, else `adjourn.db`; a path or a whole address."""
+    """The store's address: `--db`, else the environment, else `adjourn.db`; a path or a whole
+    address."""
     given = db or os.environ.get(VARIABLE) or DEFAULT
-    return given if "://" in given else f"sqlite:///{given}"
+    if "://" in given:
+        return given
+    return f"sqlite:///{given}"
 
 
 def database_of(db: str | None) -> Database:
-    """The database, to be looked at; raises `NoDatabase` or `StoreError` if there is none of ours."""
+    """The database, to be looked at; raises `NoDatabase` or `StoreError` if there is none of
+    ours."""
     found = database_at(address_of(db))
     if not found.schema:
         raise StoreError(
@@ -34,13 +39,15 @@ def database_of(db: str | None) -> Database:
 
 
 def check_exists(address: str) -> None:
-    """Raise `NoDatabase` or `StoreError` rather than make a database, or make one of somebody else's."""
+    """Raise `NoDatabase` or `StoreError` rather than make a database, or make one of somebody
+    else's."""
     if file_of(address) is not None or is_postgres(address):
         database_of(address)
 
 
 def with_runtime(db: str | None, work: Callable[[Runtime], Awaitable[T]], **options: Any) -> T:
-    """Do something with the runtime of a database that exists. It has no programs: it reads, decides and controls.
+    """Do something with the runtime of a database that exists. It has no programs: it reads,
+    decides and controls.
 
     The other options are the runtime's.
     """

@@ -1,4 +1,5 @@
-"""What the API answers, where it is no view of a run: structs with every field, of which the OpenAPI document is made."""
+"""What the API answers, where it is no view of a run: structs with every field, of which the
+OpenAPI document is made."""
 
 from typing import Any
 
@@ -7,7 +8,7 @@ import msgspec
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord
 from adjourn.core.sent_request import SentRequest
-from adjourn.stores.notification import Endpoint, Letter
+from adjourn.stores.notification import Endpoint, Notification
 from adjourn.stores.protocol import Halt
 from adjourn.stores.verification import Verification
 from adjourn.views.audit_entry import AuditEntry
@@ -47,7 +48,8 @@ class ForkRef(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ErasureView(msgspec.Struct, frozen=True, kw_only=True):
-    """What was erased; `others` are later runs of the same session, `turns` the runs that were erased with it."""
+    """What was erased; `others` are later runs of the same session, `turns` the runs that were
+    erased with it."""
 
     seq: int
     scrubbed: bool
@@ -121,7 +123,10 @@ class RequestView(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, one: SentRequest, *, whole: bool) -> "RequestView":
         """A request; `whole`: with the messages and the terms."""
-        fields: dict[str, Any] = one.whole() if whole else {**one.gist(), "request": None}
+        if whole:
+            fields: dict[str, Any] = one.whole()
+        else:
+            fields = {**one.gist(), "request": None}
         return cls(**fields)
 
 
@@ -156,7 +161,8 @@ class VerificationView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EndpointView(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is told of events; without the secret, and of an address that is itself one only its kind."""
+    """Who is told of events; without the secret, and of an address that is itself one only its
+    kind."""
 
     name: str
     kind: str
@@ -170,7 +176,9 @@ class EndpointView(msgspec.Struct, frozen=True, kw_only=True):
         url = endpoint.url
         if endpoint.kind != "webhook":
             url = url.partition("://")[0] + "://…"
-        return cls(name=endpoint.name, kind=endpoint.kind, url=url, topics=endpoint.topics, at=endpoint.at)
+        return cls(
+            name=endpoint.name, kind=endpoint.kind, url=url, topics=endpoint.topics, at=endpoint.at
+        )
 
 
 class NewEndpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -195,7 +203,7 @@ class LetterView(msgspec.Struct, frozen=True, kw_only=True):
     error: str
 
     @classmethod
-    def of(cls, letter: Letter) -> "LetterView":
+    def of(cls, letter: Notification) -> "LetterView":
         """A letter, without what it says."""
         return cls(
             n=letter.n,
@@ -220,7 +228,8 @@ class ProgramView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Me(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks. `link`: they came by the link of this start of the server. `now`: the server's time."""
+    """Who asks. `link`: they came by the link of this start of the server. `now`: the server's
+    time."""
 
     name: str
     role: Role
@@ -253,7 +262,8 @@ class ActionView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FeedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The first event of the stream about everything: the refs of all open interrupts, and the halts that are on."""
+    """The first event of the stream about everything: the refs of all open interrupts, and the
+    halts that are on."""
 
     open: tuple[str, ...]
     halts: tuple[Halt, ...]
@@ -261,8 +271,8 @@ class FeedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FeedChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What has changed anywhere. `more`: not all runs that changed are in `runs`, so read again what you show. `waiting`: how many
-    interrupts are open."""
+    """What has changed anywhere. `more`: not all runs that changed are in `runs`, so read again
+    what you show. `waiting`: how many interrupts are open."""
 
     opened: tuple[str, ...]
     closed: tuple[str, ...]
