@@ -45,7 +45,7 @@ export function HaltStrip() {
             </b>{" "}
             {h.scope === "*" ? "No new call starts anywhere." : "No new call of it starts."} Calls in flight finish.{" "}
             <span class="quiet">
-              “<Visible text={h.reason} />” · <Visible text={h.by || "somebody"} /> · <Time at={h.at} />
+              “<Visible text={h.reason} />” · <Visible text={h.by || "someone"} /> · <Time at={h.at} />
             </span>
           </div>
           <Button off={off} onClick={() => (asking.value = h)} label={`Unhalt ${scopeWords(h.scope)}…`} name="unhalt">

@@ -140,7 +140,7 @@ function Lifting({ halt, close }: { halt: Halt; close: () => void }) {
       close={close}
       lead={
         <p class="t2">
-          Halted by <Visible text={halt.by || "somebody"} />, <Time at={halt.at} />: “<Visible text={halt.reason} />
+          Halted by <Visible text={halt.by || "someone"} />, <Time at={halt.at} />: “<Visible text={halt.reason} />
           ”. Every held run goes on at once, and decisions that were recorded meanwhile take effect.
         </p>
       }

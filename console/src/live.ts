@@ -42,7 +42,7 @@ export const offline = computed<string>(() => {
 /** Why no call may start, or "": a halt of everything, of this agent, or of this tool. */
 export function haltedFor(agent = "", tool = ""): string {
   const on = halts.value.find((h) => h.scope === "*" || h.scope === `agent:${agent}` || (tool !== "" && h.scope === `tool:${tool}`));
-  return on ? `halted by ${on.by || "somebody"}: ${on.reason}` : "";
+  return on ? `halted by ${on.by || "someone"}: ${on.reason}` : "";
 }
 
 type Hear = { changed?: (c: Changed) => void; whole?: () => void };

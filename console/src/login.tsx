@@ -24,7 +24,7 @@ export function LoginPage() {
           <Icon name="mark" size="l" />
           Adjourn
         </div>
-        <h1>Who are you?</h1>
+        <h1>Sign in</h1>
         <p class="t2">Enter your key, or open the address that the server printed when it started.</p>
         {wrongLink.value ? (
           <p class="fail sm" data-link>

@@ -57,7 +57,7 @@ export function Failure({ error, again, whole = false }: { error: unknown; again
   }, [left]);
   const title =
     problem.status === 404
-      ? "There is no such thing"
+      ? "Not found"
       : problem.status === 403
         ? "Not for you"
         : lasting

@@ -11,7 +11,7 @@ import { OldNew } from "./reading";
 function headline(s: Stale): string {
   const since = now() - s.at;
   const ago = since < 2 ? "just now" : `${rough(since)} ago`;
-  if (s.how === "edited") return `This is no longer what would run. ${s.by || "Somebody"} edited it ${ago}, while you were reading.`;
+  if (s.how === "edited") return `This is no longer what would run. ${s.by || "Someone"} edited it ${ago}, while you were reading.`;
   if (s.how === "changed")
     return `This is no longer what would run. ${s.by ? `${s.by} changed it ${ago}` : "It changed"}, while you were reading.`;
   const words = s.closed ? closedWords(s.closed) : "It no longer waits";

@@ -69,7 +69,7 @@ export function Decided({ on, search }: { on: string; search: string }) {
   if (!lines.value) return <Skeleton rows={5} row={(n) => <div class="il skel-row" key={n} />} />;
   if (!lines.value.length && !after.value)
     return (
-      <Empty icon="inbox" title="Nobody has decided anything yet">
+      <Empty icon="inbox" title="No decisions yet">
         <p>Approvals, denials and answers appear here, with who gave them.</p>
       </Empty>
     );
@@ -137,7 +137,7 @@ function DecidedRow({ line: l, on, search }: { line: Line; on: boolean; search: 
           {tool ? <span class="mono">{shownText(tool)}</span> : null} {shownText(rest)}
         </div>
         <div class="sm t3 clip">
-          by {shownText(l.by || "somebody")}
+          by {shownText(l.by || "someone")}
           {l.note ? " · “" : ""}
           {shownText(l.note.slice(0, 200))}
           {l.note ? "”" : ""}

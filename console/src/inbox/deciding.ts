@@ -187,7 +187,7 @@ export class Deciding {
   /** Why it cannot be approved or answered, or "". */
   readonly blocked = computed(() => {
     if (this.off.value || this.halted.value) return this.off.value || this.halted.value;
-    if (this.voted.value) return "you have approved it; it waits for somebody else";
+    if (this.voted.value) return "you approved it; it waits for someone else";
     return this.seen.value?.item.call ? this.reading.off : "";
   });
 

@@ -81,7 +81,7 @@ export function headingOf(i: Item): string {
 
 /** What happens when its time is over, and when that is. */
 export function afterwards(i: Item): string {
-  if (i.expiresAt === null) return "it waits until somebody decides";
+  if (i.expiresAt === null) return "it waits until someone decides";
   const today = new Date(i.expiresAt * 1000).toDateString() === new Date(now() * 1000).toDateString();
   const when = today ? clock(i.expiresAt).slice(0, 5) : new Date(i.expiresAt * 1000).toLocaleString("sv-SE").slice(0, 16);
   return `then ${EXPIRY[i.onExpiry] ?? i.onExpiry}, ${when}`;
@@ -95,7 +95,7 @@ export function choiceOf(i: Item, name: string, what: string): readonly [string,
 
 /** How it was closed, as a sentence without its end: `ben approved it`. */
 export function closedWords(c: Closed): string {
-  const by = c.by || "somebody";
+  const by = c.by || "someone";
   switch (c.why) {
     case "approve":
       return c.edit ? `${by} edited and approved it` : `${by} approved it`;
@@ -108,7 +108,7 @@ export function closedWords(c: Closed): string {
     case "event":
       return "The event that it waited for came";
     case "abandoned":
-      return "Somebody gave the agent another task, and it was dropped";
+      return "Someone gave the agent another task, so it was dropped";
     default:
       return "It no longer waits: its run was cancelled, or the action changed";
   }

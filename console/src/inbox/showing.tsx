@@ -68,7 +68,7 @@ export function Head({ seen, editing, heading }: { seen: Seen; editing: boolean;
           <b class="fail">Escalated</b> <Visible text={escalatedWords(i, afterwards(i))} />
         </p>
       ) : null}
-      {i.kind === "in_doubt" ? <p class="t2 def">The call began, and its end was not recorded. Nobody here knows if it happened.</p> : null}
+      {i.kind === "in_doubt" ? <p class="t2 def">The call began, and its end was not recorded. It is not known whether it happened.</p> : null}
       <div class="row wrap tags">
         {c?.effect ? (
           <span class="tag">
@@ -343,7 +343,7 @@ export function History({ seen }: { seen: Seen }) {
         {seen.attempts.slice(-20).map((a, n) => (
           <li key={n} class="sm">
             <b>
-              <Visible text={a.by || "somebody"} />
+              <Visible text={a.by || "someone"} />
             </b>{" "}
             {a.refused ? `tried: ${a.verdict || "answer"}` : (VERDICTS[a.verdict] ?? visible(a.verdict))}{" "}
             <span class="t3">

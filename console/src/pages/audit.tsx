@@ -122,7 +122,7 @@ function Line({ entry: r, top }: { entry: Audit; top: number }) {
         <Time at={r.at} />
       </span>
       <span role="cell" class="clip" title={r.origin ? `from ${r.origin}` : ""}>
-        <Visible text={r.by || "somebody"} />
+        <Visible text={r.by || "someone"} />
       </span>
       <span role="cell" class="clip">
         <b>

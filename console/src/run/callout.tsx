@@ -62,7 +62,7 @@ export function Callout({ state, lines, resume }: { state: RunState; lines: Line
     ["waiting", "held", "failed", "stuck", "running", "ready"].includes(run.status)
   )
     return <Waiting i={first} more={people.length - 1} state={state} lines={lines} />;
-  if (run.status === "held") return <Bar tone="idle" icon="halt" head="Held by a halt" text="It goes on by itself when unhalted." />;
+  if (run.status === "held") return <Bar tone="idle" icon="halt" head="Held by a halt" text="It continues by itself when the halt is lifted." />;
   if (run.status === "waiting" && state.interrupts[0]) {
     const i = state.interrupts[0];
     return (
@@ -81,7 +81,7 @@ export function Callout({ state, lines, resume }: { state: RunState; lines: Line
             </>
           )
         }
-        text={i.expires_at ? <Left at={i.expires_at} word={i.kind === "timer" ? "goes on" : "expires"} /> : "It uses nothing meanwhile."}
+        text={i.expires_at ? <Left at={i.expires_at} word={i.kind === "timer" ? "continues" : "expires"} /> : "It uses nothing meanwhile."}
       />
     );
   }

@@ -83,7 +83,7 @@ export function ForkDialog({ run, step, close }: { run: Run; step: Step | null; 
     ).then(
       (made) => {
         close();
-        toast("done", "Forked.", "This is the new run. The other one stays as it is.");
+        toast("done", "Forked.", "This is the new run. The original is unchanged.");
         go(to("runs", made.run_id));
       },
       (e: unknown) => {

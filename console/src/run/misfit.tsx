@@ -45,7 +45,7 @@ function Accepting({ misfit: m, run, close }: { misfit: Misfit; run: Run; close:
     post(`/runs/${at(run.run_id)}/accept`, { digest: seen.digest }, key).then(
       () => {
         close();
-        toast("done", "Accepted.", "A worker that has this version goes on with the run.");
+        toast("done", "Accepted.", "A worker that has this version continues the run.");
       },
       (e: unknown) => {
         setBusy(false);

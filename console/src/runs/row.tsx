@@ -130,7 +130,7 @@ function Said({ words: { before = "", tool = "", rest = "" } }: { words: Words }
   );
 }
 
-const paused = (by: string, reason: string): string => `Paused by ${by || "somebody"}${reason ? `: ${reason}` : ""}`;
+const paused = (by: string, reason: string): string => `Paused by ${by || "someone"}${reason ? `: ${reason}` : ""}`;
 
 function headOf(g: Glance, status: string): Words {
   const { now: a } = g;
@@ -185,7 +185,7 @@ function waitingFor(a: Activity): Words {
 
 function endOf(g: Glance): string {
   const { now: a } = g;
-  if (g.erased_at) return `Erased by ${a.by || "somebody"}${a.reason ? `: ${a.reason}` : ""}`;
+  if (g.erased_at) return `Erased by ${a.by || "someone"}${a.reason ? `: ${a.reason}` : ""}`;
   if (g.status === "cancelled") return a.more ? `${a.more} left behind` : "Nothing left behind";
   if (g.status === "stopped") return `Stopped by ${a.reason}`;
   return a.text ? `“${a.text}”` : "";
@@ -201,7 +201,7 @@ function detailOf(g: Glance, status: string): string {
     case "finishing":
       return "a call in flight is never cut";
     case "held":
-      return "goes on by itself when unhalted";
+      return "continues by itself when the halt is lifted";
     case "pausing":
       return "nothing new starts";
     case "paused":

@@ -123,9 +123,8 @@ class Agent(Definition[T]):
         """Raise `InvalidDefinition` for rules about what there is not, and for rules of agents that
         cannot be told apart."""
         agents = family(self).values()
-        if self.policy is not None and not any(
-            agent.toolsets for agent in agents
-        ):  # what is found later may be meant
+        # what is found later may be meant
+        if self.policy is not None and not any(agent.toolsets for agent in agents):
             self.policy.check(
                 {name: (lambda t=t: t.schema) for a in agents for name, t in a.tools.items()}
             )

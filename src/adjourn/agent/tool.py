@@ -72,13 +72,7 @@ class Tool:
         env: Sequence[str] = (),
     ) -> None:
         _check_name(name)
-        if not callable(run):
-            raise InvalidDefinition(f"tool {name!r}: run must be a function, got {run!r}")
-        for what, function in (("undo", undo), ("verify", verify)):
-            if function is not None and not callable(function):
-                raise InvalidDefinition(
-                    f"tool {name!r}: {what}= takes a function, not {function!r}"
-                )
+        _check_functions(name, run, undo, verify)
         if policy not in (None, "allow", "ask", "deny"):
             raise InvalidDefinition(
                 f"tool {name!r}: policy= must be 'allow', 'ask' or 'deny', got {policy!r}"
@@ -94,22 +88,11 @@ class Tool:
             raise InvalidDefinition(f"tool {name!r}: effect='verifiable' and verify= go together")
         self.name, self.description, self.run = name, description, run
         self.undo, self.verify, self.policy, self.isolate = undo, verify, policy, isolate
-        if timeout is None:
-            self.timeout = None
-        else:
-            self.timeout = seconds(timeout, "timeout")
-        if settle is None:
-            self.settle = self.timeout or 0.0
-        else:
-            self.settle = seconds(settle, "settle")
-        if key_ttl is None:
-            self.key_ttl = 0.0
-        else:
-            self.key_ttl = seconds(key_ttl, "key_ttl")
-        self.retries, self.backoff = (
-            checked_retries(f"tool {name!r}", retries, self.effect),
-            seconds(backoff, "backoff"),
-        )
+        self.timeout = None if timeout is None else seconds(timeout, "timeout")
+        self.settle = (self.timeout or 0.0) if settle is None else seconds(settle, "settle")
+        self.key_ttl = 0.0 if key_ttl is None else seconds(key_ttl, "key_ttl")
+        self.retries = checked_retries(f"tool {name!r}", retries, self.effect)
+        self.backoff = seconds(backoff, "backoff")
         self._given = input_schema
         self._problems: dict[str, str] = {}
         if input_schema is None:
@@ -323,6 +306,14 @@ async def drawn_for(tools: Mapping[str, Tool], reply: Reply) -> dict[str, Any]:
             except ArgumentError:
                 pass  # the model reads why when the call is judged
     return drawn
+
+
+def _check_functions(name: str, run: Any, undo: Any, verify: Any) -> None:
+    if not callable(run):
+        raise InvalidDefinition(f"tool {name!r}: run must be a function, got {run!r}")
+    for what, function in (("undo", undo), ("verify", verify)):
+        if function is not None and not callable(function):
+            raise InvalidDefinition(f"tool {name!r}: {what}= must be a function, got {function!r}")
 
 
 def _check_name(name: Any) -> None:

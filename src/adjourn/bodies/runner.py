@@ -205,9 +205,8 @@ def ended(
     it."""
     if error is None:
         error = context.refused or context.paused  # perhaps it was swallowed on its way out
-    elif not isinstance(
-        error, asyncio.CancelledError
-    ):  # a task group wraps it, or something else took its place
+    # a task group wraps it, or something else took its place
+    elif not isinstance(error, asyncio.CancelledError):
         error = context.refused or context.paused or error
     if error is not None:
         return _ended_badly(body, context, error, desk, cut=cut)
@@ -323,8 +322,7 @@ def _pause_of(body: Body, context: ToolContext, desk: StepHandle) -> Fact:
                 call=call.id,
                 error=f"interrupt id {given!r} is used already in this run; choose another",
             )
-        desk.state.ids.add(
-            given
-        )  # now: a sibling may pause under the same id before this is folded
+        # now: a sibling may pause under the same id before this is folded
+        desk.state.ids.add(given)
     fields["i"] = given or desk.state.next_interrupt(call.id)
     return Suspended(call=call.id, **fields)

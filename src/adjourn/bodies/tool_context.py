@@ -308,9 +308,8 @@ class ToolContext:
         type, payload = plain(type, "type"), plain(payload, "payload")
         if key in self._memo and self._is_same(key, type, payload):
             return self._answer(key)
-        if (
-            interrupt_id is not None and key in self._memo
-        ):  # its author's id, for what is asked anew
+        # its author's id, for what is asked anew
+        if interrupt_id is not None and key in self._memo:
             number = 2
             while again_id(interrupt_id, number) in self._desk.state.ids:
                 number += 1
@@ -372,9 +371,8 @@ class ToolContext:
     def _use(self, key: str, what: str) -> str:
         if self.refused is not None:
             raise self.refused
-        if (
-            self.paused is not None
-        ):  # swallowed, or a sibling task's: nothing more happens in this body
+        # swallowed, or a sibling task's: nothing more happens in this body
+        if self.paused is not None:
             raise self.paused
         if key in self._used:
             raise Misused(

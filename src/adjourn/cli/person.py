@@ -89,10 +89,11 @@ def _recognised(address: str, key: str) -> "tuple[bool, Identity | None]":
         from adjourn.server.users import Users
     try:
         users = Users(path)
+    # somebody else's file: who may decide is known there only
     except (
         OSError,
         sqlite3.Error,
-    ) as e:  # somebody else's file: who may decide is known there only
+    ) as e:
         raise NotAllowed(
             f"the users of this database cannot be read here ({e})",
             advice="decide through its server",

@@ -205,9 +205,8 @@ def shapes(record: AnyRecord, kind: str = "question") -> str:
         case Forked():
             return record.by
         case Decided():
-            if (
-                record.verdict == "value"
-            ):  # a choice says nothing, but for the result of what happened
+            # a choice says nothing, but for the result of what happened
+            if record.verdict == "value":
                 told = kind in ("question", "event") or "result" in chosen(record)
             else:
                 told = record.edit is not None or (record.verdict == "deny" and bool(record.note))
@@ -303,7 +302,7 @@ def _always(_: Decided) -> bool:
     return True
 
 
-def objection(
+def objection(  # noqa: C901 - a list of reasons, in their order: the invariant stays in one place
     run: str,
     intended: Intended,
     asked: Asked,
@@ -426,11 +425,7 @@ def violations(records: Sequence[AnyRecord]) -> Iterator[str]:
     for seq, run, record in with_runs(records):
         if seq in void:
             continue
-        if isinstance(record, Asked | Suspended):
-            kinds[record.i] = record.kind
-        if by := shapes(
-            record, kinds.get(record.i, "question") if isinstance(record, Decided) else ""
-        ):
+        if by := _shaper(record, kinds):
             shaped.add(by)
         match record:
             case Started():
@@ -442,10 +437,7 @@ def violations(records: Sequence[AnyRecord]) -> Iterator[str]:
                 spent.clear()
             case Asked():
                 asked[record.i] = record
-                carried: list[Decided] = []
-                for old in record.carries:
-                    carried += decided.get(old, [])
-                decided[record.i] = carried
+                decided[record.i] = _carried(record, decided)
             case Decided() if record.i in decided:
                 decided[record.i].append(record)
             case Intended() if needs_authority(record):
@@ -470,6 +462,28 @@ def violations(records: Sequence[AnyRecord]) -> Iterator[str]:
             case _:
                 pass
         if call := goes_on(record):
-            for interrupt, user in list(spent.items()):
-                if user == call:
-                    del spent[interrupt]
+            _let_go(spent, call)
+
+
+def _shaper(record: AnyRecord, kinds: dict[str, str]) -> str:
+    """Who shapes the run with this record; `kinds` learns what is asked by it."""
+    if isinstance(record, Asked | Suspended):
+        kinds[record.i] = record.kind
+    if isinstance(record, Decided):
+        return shapes(record, kinds.get(record.i, "question"))
+    return shapes(record, "")
+
+
+def _carried(asked: Asked, decided: dict[str, list[Decided]]) -> list[Decided]:
+    """The decisions that count for this question already."""
+    found: list[Decided] = []
+    for old in asked.carries:
+        found += decided.get(old, [])
+    return found
+
+
+def _let_go(spent: dict[str, str], call: str) -> None:
+    """The execution of this call goes on: what it lives on is there for its next intent."""
+    for interrupt, user in list(spent.items()):
+        if user == call:
+            del spent[interrupt]

@@ -134,8 +134,6 @@ def begun(state: State, seq: int, chapter: Chapter) -> None:
     if state.run:
         if chapter.state:
             state.chapter = seq
-        else:
-            state.chapter = state.chapter
         return
     if chapter.format not in FORMATS or not chapter.state:
         raise ValueError(

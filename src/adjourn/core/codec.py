@@ -220,9 +220,8 @@ def _bytes(data: str | bytes, what: str, limit: int) -> bytes:
 
 # Possessive: a backtracking repeat keeps state for every character, gigabytes for a long string.
 _STRING = rb'(?s:"[^"\\]*+(?:\\.[^"\\]*+)*+"?)'
-_LEVELS = bytes.maketrans(
-    b"[{]}", b"\x01\x01\xff\xff"
-)  # as signed bytes: one level down, one level up
+# as signed bytes: one level down, one level up
+_LEVELS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
 
 

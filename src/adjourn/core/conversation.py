@@ -361,9 +361,8 @@ class Thread(msgspec.Struct):
                 "; ".join(m.text for m in said if isinstance(m, UserMessage)),
                 [],
             )
-            first = (
-                len(self.transcript) + len(arriving) - len(read)
-            )  # behind the note, if there is one
+            # behind the note, if there is one
+            first = len(self.transcript) + len(arriving) - len(read)
             self.told = (first, first + len(said))
         self.transcript.extend(arriving)
         base = self.known(self.transcript)

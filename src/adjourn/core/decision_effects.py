@@ -102,9 +102,8 @@ def question(state: State, record: r.Suspended, decided: r.Decided) -> None:
     call = state.live.get(record.call)
     if call is None:
         return
-    if (
-        record.event and state.flow is not None
-    ):  # the answer is that event; others that wait for it have their own
+    # the answer is that event; others that wait for it have their own
+    if record.event and state.flow is not None:
         state.flow.emit(record.event, decided.value, taken=True)
         state._activate()
     state._unsuspend(call, record, "answer", decided.value)

@@ -108,9 +108,8 @@ def _answers(state: State, record: AnyRecord) -> bool:
     """
     if isinstance(record, Emitted):
         return record.event in map(_event_of_question, state.open_records())
-    if (
-        isinstance(record, Closed) and record.heard
-    ):  # somebody's event that had come before the question
+    # somebody's event that had come before the question
+    if isinstance(record, Closed) and record.heard:
         return record.i in state.open and state.open[record.i].record.kind == "question"
     if not isinstance(record, Decided) or record.i not in state.open:
         return False

@@ -52,9 +52,8 @@ class _Reader:
     def __init__(self, package: str) -> None:
         self.opaque: list[Any] = []
         self._package = package
-        self._known: dict[
-            int, tuple[int, Any]
-        ] = {}  # the object too: an id lives no longer than its object
+        # the object too: an id lives no longer than its object
+        self._known: dict[int, tuple[int, Any]] = {}
         self._path: list[int] = []
 
     def callable(self, function: Any) -> list[Any]:

@@ -72,9 +72,8 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
             raise InvalidDefinition(
                 f"the rule for {self.pattern!r}: name= must be a string, got {self.name!r:.80}"
             )
-        msgspec.structs.force_setattr(
-            self, "when", _read(self.when, self.pattern)
-        )  # a copy: what it says does not change
+        # a copy: what it says does not change
+        msgspec.structs.force_setattr(self, "when", _read(self.when, self.pattern))
 
     @property
     def conditions(self) -> Mapping[str, Condition]:
@@ -180,9 +179,8 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
         if not self.is_about(tool):
             return False
         if self.function is not None:
-            answer = self.function(
-                copy.deepcopy(args)
-            )  # what is shown and run is not for a condition to change
+            # what is shown and run is not for a condition to change
+            answer = self.function(copy.deepcopy(args))
             if not isinstance(answer, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise TypeError(
                     f"the condition returned {type(answer).__name__}, not True or False"

@@ -88,9 +88,8 @@ def _dict_changes(before: dict[str, Any], after: dict[str, Any], path: list[Any]
 def _list_changes(before: list[Any], after: list[Any], path: list[Any]) -> list[Any]:
     """What was added at the end; else element by element, if there are as many; else what stands
     between two ends that are the same. A list is set as a whole only if most of it has changed."""
-    if len(after) > len(before) and encode(after[: len(before)]) == encode(
-        before
-    ):  # most only grow: no need to look at each
+    # most only grow: no need to look at each
+    if len(after) > len(before) and encode(after[: len(before)]) == encode(before):
         return [["add", path, after[len(before) :]]]
     if len(after) == len(before):
         found: list[Any] = []

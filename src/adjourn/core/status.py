@@ -108,9 +108,8 @@ _STEERING = frozenset(
 def after(status: Status | None, record: Record) -> Status | None:
     """The status after `record`, or None if the table does not admit it. Other worker records keep
     the status."""
-    if (
-        type(record) is Erased
-    ):  # all that is left of a journal, also for whoever knew only its beginning
+    # all that is left of a journal, also for whoever knew only its beginning
+    if type(record) is Erased:
         return S(record.status)
     if status is None and type(record) is Chapter:
         return Status(record.state.get("status", ""))

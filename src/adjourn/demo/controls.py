@@ -318,9 +318,8 @@ class RuntimeControls:
         works = await self.status(run) in ("running", "pausing")
         found: list[TourStep] = []
         for step in timeline.steps:
-            started = (
-                works and step.kind == "tool" and step.status == "ready"
-            )  # a read has no intent in the journal
+            # a read has no intent in the journal
+            started = works and step.kind == "tool" and step.status == "ready"
             found.append(
                 TourStep(
                     step.name, "running" if started else step.status, step.arguments, step.result

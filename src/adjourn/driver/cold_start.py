@@ -92,13 +92,11 @@ async def folded_and_sized(
             return await _with_earlier(state, earlier), found[1] + await _sized(tail)
         except BrokenHistory:
             raise
-        except (
-            FoldAgain
-        ):  # an upgrade, or a word that no longer counts: what came before is read differently
+        # an upgrade, or a word that no longer counts: what came before is read differently
+        except FoldAgain:
             pass
-        except (
-            Exception
-        ):  # whatever a state that is not of this journal makes the fold stumble over
+        # whatever a state that is not of this journal makes the fold stumble over
+        except Exception:
             log.exception(
                 (
                     "run %s: its journal does not go on from what was written down; it is "

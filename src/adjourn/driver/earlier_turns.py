@@ -76,9 +76,8 @@ class EarlierTurns:
             if known := self.known(started):
                 return known
             erasures, said = self.erasures, await self._read(started, started.before)
-            if (
-                erasures == await self._store.erasures()
-            ):  # else some of it may have been erased meanwhile
+            # else some of it may have been erased meanwhile
+            if erasures == await self._store.erasures():
                 return said
 
     async def of(self, records: Sequence[tuple[int, AnyRecord]]) -> Transcript | None:
@@ -150,9 +149,8 @@ class EarlierTurns:
             line = _Line(said)
             self._lines[id(line)] = line
             self._size += len(said)
-            if (
-                known is not None and before is not None
-            ):  # another branch: that turn is a place in both
+            # another branch: that turn is a place in both
+            if known is not None and before is not None:
                 line.marks[before] = known.marks[before]
                 self._where[before] = line
         else:

@@ -280,8 +280,6 @@ class Drive:
         now = self._clock.steady()
         if self._cancelled is None:
             self._cancelled = now
-        else:
-            self._cancelled = self._cancelled
         return self._cancelled + self.grace - now
 
     async def _commit(self, own: list[PendingFact], moves: list[Move], start: list[Step]) -> bool:
@@ -292,9 +290,8 @@ class Drive:
         asked = self._clock.steady()
         try:
             done = await self._landing.commit(facts, moves, seen=self.state.seq)
-        except (
-            Unauthorised
-        ) as refusal:  # nothing landed: now the facts do, and a person is asked instead
+        # nothing landed: now the facts do, and a person is asked instead
+        except Unauthorised as refusal:
             log.error("%s", refusal)
             self._bell.set()
             return await self._commit(
@@ -325,9 +322,8 @@ class Drive:
         self._begin(
             [step for step in start if not self._held(step, moves)] if done.halts else start
         )
-        if (
-            self._keeps and self.state.seq - self._kept >= LONG
-        ):  # now: all that is folded is in the journal, too
+        # now: all that is folded is in the journal, too
+        if self._keeps and self.state.seq - self._kept >= LONG:
             self._kept = self.state.seq
             await self._keeps(self.state)
         return False
@@ -396,9 +392,8 @@ class Drive:
             task.add_done_callback(lambda t, step=step, desk=desk: self._ended(step, t, desk))
 
     async def _perform(self, step: Step, desk: RunningStep) -> Fact:
-        await (
-            self.check()
-        )  # here, not when it was scheduled: a neighbour may have blocked the loop in between
+        # here, not when it was scheduled: a neighbour may have blocked the loop in between
+        await self.check()
         fact = await self.program.perform(step, desk)
         if (found := self._running.get(step.id)) and found[2] is desk:
             self._ends(step)  # here already: the callback comes a turn of the event loop later

@@ -1,7 +1,7 @@
 """What watchers see: records as they are appended, and what is live."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Literal
 
 import msgspec
@@ -108,16 +108,9 @@ async def watch(
     load = load or store.load
     bell = asyncio.Event()
     live: list[TextArrived | Published] = []
-    written: dict[
-        str, int
-    ] = {}  # text from another process may come later than the record of the whole reply
-
-    def hear(item: object) -> None:
-        if isinstance(item, TextArrived | Published):
-            keep(live, item)
-            bell.set()
-
-    ends = [store.subscribe(run, bell.set), feed.listen(run, hear)]
+    # text from another process may come later than the record of the whole reply
+    written: dict[str, int] = {}
+    ends = [store.subscribe(run, bell.set), feed.listen(run, _listener(live, bell))]
     try:
         row = await store.get(run)
         if row.status in ENDED and row.seq <= after:
@@ -126,17 +119,14 @@ async def watch(
             bell.clear()
             last = until()
             records = await load(run, after)
-            while live:
-                item = live.pop(0)
-                if isinstance(item, Published) or item.upto > written.get(item.path, -1):
-                    yield item
+            for item in _fresh(live, written):
+                yield item
             for seq, record in records:
                 after = seq
                 if isinstance(record, Replied | Broke):
                     written[record.path] = record.upto
-                yield Recorded(run, seq, record)
-                if isinstance(record, Asked) and record.kind == "approval":
-                    yield ToolCallApprovalRequired(run, seq, view(run, seq, record))
+                for event in _events_of(run, seq, record):
+                    yield event
                 if isinstance(record, RunCompleted | RunCancelled | Erased):
                     return
             if last:
@@ -146,3 +136,26 @@ async def watch(
     finally:
         for end in ends:
             end()
+
+
+def _listener(live: list[TextArrived | Published], bell: asyncio.Event) -> Callable[[object], None]:
+    def hear(item: object) -> None:
+        if isinstance(item, TextArrived | Published):
+            keep(live, item)
+            bell.set()
+
+    return hear
+
+
+def _fresh(live: list[TextArrived | Published], written: dict[str, int]) -> Iterator[Event]:
+    """Take out what has come, without text whose whole reply was recorded before it."""
+    while live:
+        item = live.pop(0)
+        if isinstance(item, Published) or item.upto > written.get(item.path, -1):
+            yield item
+
+
+def _events_of(run: str, seq: int, record: AnyRecord) -> Iterator[Event]:
+    yield Recorded(run, seq, record)
+    if isinstance(record, Asked) and record.kind == "approval":
+        yield ToolCallApprovalRequired(run, seq, view(run, seq, record))

@@ -360,9 +360,8 @@ class Execution:
             self._waker = asyncio.get_running_loop().create_task(self._later(), name="adjourn-wake")
 
     async def _later(self) -> None:
-        with contextlib.suppress(
-            RunFailed
-        ):  # its status tells, and so does whoever acts on it next
+        # its status tells, and so does whoever acts on it next
+        with contextlib.suppress(RunFailed):
             await self._rt.clock.wait(
                 asyncio.Event(), max(0.0, _wake_at(self._now()) - self._store.now())
             )

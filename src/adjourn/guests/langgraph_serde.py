@@ -69,9 +69,7 @@ class JsonSerde:
         if value is None or isinstance(value, bool) or type(value) in (int, str):
             return value
         if isinstance(value, float):
-            if value - value == 0:
-                return value
-            return {"$float": repr(value)}
+            return _float(value)
         if isinstance(value, enum.Enum):
             return {"$enum": [self._named(value), value.name]}
         if isinstance(value, str):
@@ -276,3 +274,10 @@ def _key(key: Any) -> Any:
     if isinstance(key, list):
         return tuple(cast("list[Any]", key))
     return key
+
+
+def _float(value: float) -> Any:
+    """A number, or what JSON has none for: infinity and what is no number."""
+    if value - value == 0:
+        return value
+    return {"$float": repr(value)}

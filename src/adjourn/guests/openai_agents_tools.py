@@ -90,9 +90,8 @@ class TheirFunctionTool:
     async def _checked_output(self, context: TheirToolContext[Any], value: Any) -> Any:
         for guardrail in self._tool.tool_output_guardrails or ():
             found = await guardrail.run(ToolOutputGuardrailData(context, self._agent, output=value))
-            if (
-                found.behavior["type"] == "reject_content"
-            ):  # it ran: only what the model reads of it changes
+            # it ran: only what the model reads of it changes
+            if found.behavior["type"] == "reject_content":
                 value = found.behavior["message"]
             else:
                 _obey(found.behavior, guardrail.get_name())

@@ -164,9 +164,8 @@ def _hear(history: History, heard: HeardHistory) -> None:
     if heard.said:
         parts.append(theirs.UserPromptPart(heard.said))
     last = history[-1]
-    if isinstance(
-        last, theirs.ModelRequest
-    ):  # it has what the framework itself answered, such as invalid arguments
+    # it has what the framework itself answered, such as invalid arguments
+    if isinstance(last, theirs.ModelRequest):
         history[-1] = theirs.ModelRequest(parts=[*last.parts, *parts])
     else:
         history.append(theirs.ModelRequest(parts=parts))
@@ -323,9 +322,8 @@ class PydanticAITools:
             answer = context.pause_for(
                 "approval", question, resume_to="self", answer_schema=YES_OR_NO
             )
-        except (
-            CallDeferred
-        ):  # the tool has handed it to somebody else, who will say what came of it
+        # the tool has handed it to somebody else, who will say what came of it
+        except CallDeferred:
             context.pause_for("external", {"tool": definition.name, "arguments": args})
         if answer is not True:
             raise ToolFailed("not allowed: a person refused it")

@@ -189,9 +189,8 @@ async def enter(rt: "Runtime", prepared: Prepared, *, is_new: bool = False) -> R
                 check_same(await rt.store.get(run), saved)  # somebody else was first
         at = 0 if is_new else prepared.at
         try:
-            for (
-                command
-            ) in prepared.commands:  # the first settles who resumes: only if nothing has come since
+            # the first settles who resumes: only if nothing has come since
+            for command in prepared.commands:
                 sealed = await rt.signatures.sealed(run, command)
                 await rt.store.deliver(run, sealed, origin=rt.origin, at=at)
                 at = 0

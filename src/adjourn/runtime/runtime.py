@@ -135,9 +135,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         self._works, self._marked, self._hot_bytes = work, False, whole("hot_bytes", hot_bytes)
         self._resources = dict(resources or {})
         if secret is not None:
-            key_ring(
-                secret
-            )  # a secret that protects nothing is refused here, not at the first checkpoint
+            # a secret that protects nothing is refused here, not at the first checkpoint
+            key_ring(secret)
         self.secret = secret
         self._audit_key, self._audit_keys = audit_key, ()
         self._sealer: Sealer | None = None
@@ -307,9 +306,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             graph=program.blueprint,
             **before,
         )
-        started = stamped(
-            started, self.store.now()
-        )  # what this process remembers must be what the store has
+        # what this process remembers must be what the store has
+        started = stamped(started, self.store.now())
         with self.worker.expecting(started.run):
             self.worker.begin(started, new=await self.store.create(started, origin=self.origin))
         return Run(self, started.run)
@@ -523,9 +521,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             if seen and seen != interrupt.digest:
                 raise StaleDecision(interrupt.id, seen, interrupt.digest)
             seen = ""
-        if (
-            groups or seen
-        ):  # whether the digest is the right one is for the store to say, and to write down
+        # whether the digest is the right one is for the store to say, and to write down
+        if groups or seen:
             command = msgspec.structs.replace(command, groups=groups, digest=seen or command.digest)
         return await self.deliver(interrupt.run_id, command, request_id)
 

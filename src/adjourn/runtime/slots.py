@@ -27,12 +27,10 @@ class Slots:
         self._number, self._later = number, later or _later
         self._working: set[str] = set()
         self._alone = ""
-        self._queue: dict[
-            str, Callable[[], None]
-        ] = {}  # those that wait, and what lets each of them in
-        self._suspects: dict[
-            str, bool
-        ] = {}  # those that wait, and whether they have waited long enough
+        # those that wait, and what lets each of them in
+        self._queue: dict[str, Callable[[], None]] = {}
+        # those that wait, and whether they have waited long enough
+        self._suspects: dict[str, bool] = {}
 
     def call(self, run: str, begin: Callable[[], None]) -> None:
         """Call `begin` when the run may be at work, perhaps at once. While it waits, it is nothing

@@ -171,9 +171,8 @@ def shown(known: State, records: Sequence[AnyRecord]) -> State | None:
     last, ended = records[-1], known.ended
     if isinstance(last, RunCompleted):
         if last.spoken and isinstance(ended, RunCompleted) and isinstance(ended.output, str):
-            last = replace(
-                last, output=ended.output
-            )  # it is in the last reply, and not written twice
+            # it is in the last reply, and not written twice
+            last = replace(last, output=ended.output)
         if ended == last:
             return replace(known, ended=last)
         return None

@@ -137,9 +137,8 @@ class ChangeFeed:
                     log.warning("looking at the store failed, and goes on: %s", e)
                 await asyncio.sleep(max(PAUSE, SHARE * (time.monotonic() - began)))
                 try:
-                    async with asyncio.timeout(
-                        STALE
-                    ):  # not wait_for: it may swallow a cancellation
+                    # not wait_for: it may swallow a cancellation
+                    async with asyncio.timeout(STALE):
                         await bell.wait()
                 except TimeoutError:
                     continue
@@ -158,9 +157,8 @@ class ChangeFeed:
                 self._open, self._halts, self._looked = there, halts, begun
                 return
             since = self._since(begun)
-            rows = await self._changed_runs(
-                since
-            )  # first: what is read of the inbox after this is not older
+            # first: what is read of the inbox after this is not older
+            rows = await self._changed_runs(since)
             if rows:
                 found = [i async for page in self._inbox(Filter(changed=since)) for i in page]
             else:

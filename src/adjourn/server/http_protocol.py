@@ -16,9 +16,8 @@ STALL_SECONDS = 30.0
 _SLOW = b"the head of the request did not arrive in time\n"
 
 log = logging.getLogger("adjourn.server.http")
-log.setLevel(
-    logging.ERROR
-)  # uvicorn warns of every request that is none; whoever sends those would fill the disk
+# uvicorn warns of every request that is none; whoever sends those would fill the disk
+log.setLevel(logging.ERROR)
 
 
 class DeadlineProtocol(H11Protocol):

@@ -37,9 +37,8 @@ class JournalCache:
         for _ in range(TRIES):
             if state.seq < row.seq:
                 loaded = await store.load(row.id, state.seq)
-                tail = [
-                    (seq, record) for seq, record in loaded if seq > state.seq
-                ]  # somebody else may have folded some
+                # somebody else may have folded some
+                tail = [(seq, record) for seq, record in loaded if seq > state.seq]
                 try:
                     state.fold_all(tail)
                 except FoldAgain:

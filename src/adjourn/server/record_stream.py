@@ -33,9 +33,8 @@ class Tape:
         self._size = 0
         self._stale = True
         self._reading = asyncio.Lock()
-        self.end = store.subscribe(
-            run, self._ring
-        )  # before any watcher: they find it stale when they are rung for
+        # before any watcher: they find it stale when they are rung for
+        self.end = store.subscribe(run, self._ring)
 
     def _ring(self) -> None:
         self._stale = True

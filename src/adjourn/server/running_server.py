@@ -85,9 +85,8 @@ async def serve(
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     caught: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(
-            NotImplementedError, RuntimeError, ValueError
-        ):  # another thread's loop, or Windows
+        # another thread's loop, or Windows
+        with suppress(NotImplementedError, RuntimeError, ValueError):
             loop.add_signal_handler(number, stop.set)
             caught.append(number)
     try:

@@ -93,11 +93,12 @@ EVENT: Schema = {  # of a stream, each of its events
     "required": ["event", "data"],
 }
 PROBLEM = answer(type=TEXT, title=TEXT, status=WHOLE, detail=TEXT, code=TEXT)
+# and the facts of an error, by name
 PROBLEM["properties"] |= {
     "what": TEXT,
     "consequence": TEXT,
     "advice": TEXT,
-}  # and the facts of an error, by name
+}
 PROBLEM[
     "properties"
 ] |= {  # of a decision that came too late: what was seen, what is there now, and whose doing it was

@@ -118,9 +118,8 @@ class Tally:
     def due(self, now: float, *, last: bool = False) -> list[dict[str, Any]]:
         """The lines that are due now; with `last`, whatever is left."""
         lines: list[dict[str, Any]] = []
-        if (
-            not last and self._looked <= now < self._looked + LOOK
-        ):  # a flood should not cost a look at everything each time
+        # a flood should not cost a look at everything each time
+        if not last and self._looked <= now < self._looked + LOOK:
             return lines
         self._looked = now
         for kind, seen in list(self._seen.items()):
@@ -160,10 +159,11 @@ class SecurityLog:
     def __init__(self, store: Callable[[], Store]) -> None:
         """`store`: gives the store, which may be opened later."""
         self._store = store
+        # none crowds the other out
         self._strangers, self._people = (
             Tally(LineBudget(100, 20)),
             Tally(LineBudget(200, 60)),
-        )  # none crowds the other out
+        )
         self._lines: list[dict[str, Any]] = []
         self._lost = 0
         self._bell = asyncio.Event()

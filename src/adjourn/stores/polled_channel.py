@@ -147,9 +147,8 @@ class PolledChannel:
             if run in self._followed:
                 self._followed[run] = last
             return
-        for number, body in await self._board.since(
-            run, after, self._id
-        ):  # our own were heard already
+        # our own were heard already
+        for number, body in await self._board.since(run, after, self._id):
             if run in self._followed:
                 self._followed[run] = number
             self._ears.hear(body)

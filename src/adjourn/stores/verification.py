@@ -178,9 +178,8 @@ class _Check:
         self._salts: dict[str, bytes] = {}
         self._erasing: dict[str, dict[str, Any]] = {}  # the lines of the audit that erased a run
         self._erased: dict[str, int] = {}  # and the records that say so
-        self._pruned: dict[
-            str, dict[str, Any]
-        ] = {}  # the last lines of the audits of runs that were pruned
+        # the last lines of the audits of runs that were pruned
+        self._pruned: dict[str, dict[str, Any]] = {}
         self._broken: set[tuple[str, str]] = set()
 
     def _say(self, what: str, scope: str, number: int, why: str) -> None:

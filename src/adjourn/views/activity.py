@@ -129,9 +129,8 @@ def _in_progress(state: State, *, undo: bool = False) -> tuple[str, ...]:
     intended = tuple(call.tool for call in calls if call.phase == Phase.INTENDED)
     if intended:
         return intended
-    return tuple(
-        call.tool for call in calls if call.phase in OWING
-    )  # a read is not announced before it starts
+    # a read is not announced before it starts
+    return tuple(call.tool for call in calls if call.phase in OWING)
 
 
 def _owing(state: State) -> tuple[str, ...]:

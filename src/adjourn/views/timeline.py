@@ -257,8 +257,6 @@ class Timeline:
             if part.tool == OUTPUT_TOOL:
                 if step.said is None:
                     step.said = part.args
-                else:
-                    step.said = step.said
                 continue
             call_id = tool_call_id(id, k)
             call = self._add(
@@ -356,18 +354,9 @@ class Timeline:
             case r.Intended():
                 self._intended(self._touch(self._calls.get(x.call) or self._spawned(x)), x)
             case r.Doubted():
-                step = self._touch(self._calls.get(x.call) or self._spawned(x))
-                step.in_doubt = not x.running and not x.left
-                if step.in_doubt:
-                    step.note = KINDS["in_doubt"].note
-                else:
-                    step.note = x.why
-                if not x.running:
-                    step.close(x.at)
+                self._doubted(self._touch(self._calls.get(x.call) or self._spawned(x)), x)
             case r.Late():
-                if step := self._calls.get(x.call):
-                    self._touch(step).note = f"ended after the run: {x.error or x.value!r}"
-                    step.result, step.error = x.error or x.value, x.error
+                self._late(x)
             case r.Yielded():
                 if step := self._calls.get(x.call):
                     self._touch(step).end(StepStatus.READY, "stopped at its last save", x.at)
@@ -376,6 +365,20 @@ class Timeline:
                     self._touch(step).end(StepStatus.COMPLETED, "it had happened", x.at)
             case r.Returned():
                 self._returned(self._touch(self._calls.get(x.call) or self._spawned(x)), x)
+
+    def _doubted(self, step: TimelineStep, x: r.Doubted) -> None:
+        step.in_doubt = not x.running and not x.left
+        if step.in_doubt:
+            step.note = KINDS["in_doubt"].note
+        else:
+            step.note = x.why
+        if not x.running:
+            step.close(x.at)
+
+    def _late(self, x: r.Late) -> None:
+        if step := self._calls.get(x.call):
+            self._touch(step).note = f"ended after the run: {x.error or x.value!r}"
+            step.result, step.error = x.error or x.value, x.error
 
     def _close(self, step: TimelineStep, x: r.Closed) -> None:
         self._touch(step).interrupt = step.interrupt_kind = ""
@@ -393,8 +396,6 @@ class Timeline:
         step.status, step.attempt, step.in_doubt = StepStatus.RUNNING, x.attempt, False
         if x.attempt > 1:
             step.note = f"again, attempt {x.attempt}"
-        else:
-            step.note = step.note
         step.effect, step.undo, step.digest = x.effect, x.undo or step.undo, x.digest or step.digest
         if x.agent:
             step.kind = StepKind.AGENT
@@ -459,26 +460,10 @@ class Timeline:
         match x:
             case r.Started():
                 self._add(StepKind.START, "", "started", at=x.at, text=f"by {x.by}" if x.by else "")
-            case r.PauseAsked():
-                self._pause = self._add(
-                    StepKind.PAUSE,
-                    "",
-                    "paused",
-                    at=x.at,
-                    text=_by(x.by, x.reason),
-                    status=StepStatus.PAUSED,
-                )
-                self._pause.begin(SpanKind.PAUSE, x.at)
-            case r.Restored():
-                text = f"from a backup {_by(x.by, x.reason)}"
-                self._pause = self._add(
-                    StepKind.PAUSE, "", "restored", at=x.at, text=text, status=StepStatus.PAUSED
-                )
-                self._pause.begin(SpanKind.PAUSE, x.at)
+            case r.PauseAsked() | r.Restored():
+                self._paused(x)
             case r.Resumed():
-                if self._pause is not None:
-                    self._touch(self._pause).end(StepStatus.NONE, "", x.at)
-                    self._pause = None
+                self._end_pause(x.at)
                 self._add(StepKind.RESUME, "", "resumed", at=x.at, text=_by(x.by, x.instruction))
             case r.CancelAsked():
                 self._add(StepKind.CANCEL, "", "cancel", at=x.at, text=_by(x.by, x.reason))
@@ -532,10 +517,22 @@ class Timeline:
                     if not step.is_edited:
                         step.arguments = part.get("args", {})
 
-    def _finish(self, x: r.RunCompleted | r.RunCancelled) -> None:
+    def _paused(self, x: r.PauseAsked | r.Restored) -> None:
+        name, text = "paused", _by(x.by, x.reason)
+        if isinstance(x, r.Restored):
+            name, text = "restored", f"from a backup {text}"
+        self._pause = self._add(
+            StepKind.PAUSE, "", name, at=x.at, text=text, status=StepStatus.PAUSED
+        )
+        self._pause.begin(SpanKind.PAUSE, x.at)
+
+    def _end_pause(self, at: float) -> None:
         if self._pause is not None:
-            self._touch(self._pause).end(StepStatus.NONE, "", x.at)
+            self._touch(self._pause).end(StepStatus.NONE, "", at)
             self._pause = None
+
+    def _finish(self, x: r.RunCompleted | r.RunCancelled) -> None:
+        self._end_pause(x.at)
         if isinstance(x, r.RunCompleted):
             if x.stopped:
                 ended = StepStatus.STOPPED

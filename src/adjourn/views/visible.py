@@ -168,10 +168,11 @@ def shown(char: str) -> str:
 
 def _positions(text: str) -> set[int]:
     found: set[int] = set()
+    # a text that begins with a mark would put it on what is printed before it
     marks, last = (
         _MARKS,
         -1,
-    )  # a text that begins with a mark would put it on what is printed before it
+    )
     for match in _UNUSUAL.finditer(text):
         n, c = match.start(), match[0]
         category = unicodedata.category(c)

@@ -93,9 +93,8 @@ def show(
             try:
                 return await (await rt.get((await find_run(rt, run)).id)).audit(limit=limit)
             except UnknownRun:
-                if run != SECURITY and (
-                    lines := await rt.store.audit(run, limit=limit)
-                ):  # it was pruned; its audit stays
+                # it was pruned; its audit stays
+                if run != SECURITY and (lines := await rt.store.audit(run, limit=limit)):
                     return [AuditEntry.of(line) for line in lines]
                 raise
         return await rt.audit(limit=limit, security=security)

@@ -70,9 +70,8 @@ class Keyboard:
             asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
             return
         text = read.decode("utf-8", "replace")
-        if not text.startswith(
-            "\x1b"
-        ):  # an arrow or another key of several characters means nothing here
+        # an arrow or another key of several characters means nothing here
+        if not text.startswith("\x1b"):
             for key in text:
                 self._press(key)
 

@@ -286,9 +286,8 @@ class TextView(LiveView):
 
     def _writing(self, path: str, said: str, now: float) -> Iterator[Text]:
         """The end of a reply that is being written."""
-        if not said or self._whole.get(path, "").endswith(
-            said
-        ):  # that came late: it is recorded already
+        # that came late: it is recorded already
+        if not said or self._whole.get(path, "").endswith(said):
             return
         head = self._head("", "●", "blue", "model", "  " * depth(path), now)
         room = max(20, self.screen.terminal.columns - cell_len(head.plain) - 2)

@@ -49,9 +49,8 @@ class Screen:
         self.terminal.flush()
 
     def _put(self) -> None:
-        room = max(
-            10, self.terminal.columns - 1
-        )  # a full line would wrap, and then could not be found again
+        # a full line would wrap, and then could not be found again
+        room = max(10, self.terminal.columns - 1)
         for place, line in enumerate(self._below):
             line = line.copy()
             line.truncate(room, overflow="ellipsis")

@@ -388,9 +388,8 @@ def usage(response: theirs.ModelResponse) -> Usage:
 def _cost(response: theirs.ModelResponse) -> float:
     try:
         cost = float(response.cost().total_price)
-    except (
-        Exception
-    ):  # no price is known; a missing price must not lose an answer that was paid for
+    # no price is known; a missing price must not lose an answer that was paid for
+    except Exception:
         return 0.0
     if math.isfinite(cost):
         return cost
@@ -441,12 +440,7 @@ def _classify(error: BaseException) -> tuple[str, bool]:
     if isinstance(error, exceptions.ModelContextWindowExceededError):
         return "invalid_request", False
     if isinstance(error, exceptions.ModelHTTPError):
-        status = error.status_code
-        if status >= 500:
-            return "server", True
-        if status in _TRANSIENT:
-            return _TRANSIENT[status], True
-        return _LASTING.get(status, "invalid_request"), False
+        return _classify_status(error.status_code)
     if isinstance(
         error, exceptions.ModelTimeoutError | exceptions.ModelRequestTimeout | TimeoutError
     ):
@@ -459,8 +453,20 @@ def _classify(error: BaseException) -> tuple[str, bool]:
         return "server", True
     if isinstance(error, exceptions.UserError):
         return "invalid_request", False
-    # A broken connection that the provider's adapter let through: httpx and httpx2 name their
-    # errors alike.
+    return _classify_transport(error)
+
+
+def _classify_status(status: int) -> tuple[str, bool]:
+    if status >= 500:
+        return "server", True
+    if status in _TRANSIENT:
+        return _TRANSIENT[status], True
+    return _LASTING.get(status, "invalid_request"), False
+
+
+def _classify_transport(error: BaseException) -> tuple[str, bool]:
+    """A broken connection that the provider's adapter let through: httpx and httpx2 name their
+    errors alike."""
     ancestors: set[str] = set()
     for kind in type(error).__mro__:
         if kind.__module__.partition(".")[0] in ("httpx", "httpx2"):
@@ -468,8 +474,8 @@ def _classify(error: BaseException) -> tuple[str, bool]:
     if "TimeoutException" in ancestors:
         return "timeout", True
     if "TransportError" in ancestors:
-        return ("connection", True)
-    return ("model", False)
+        return "connection", True
+    return "model", False
 
 
 def _said(error: BaseException) -> str:

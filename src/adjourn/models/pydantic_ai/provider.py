@@ -120,11 +120,12 @@ async def _opened(name: str) -> "ProviderModel":
     """The one model of that name on this event loop, with its connections. Agents are often made
     anew for each run."""
     loop = asyncio.get_running_loop()
+    # the environment says where it is, and the key
     key = (
         loop,
         name,
         hash(frozenset(os.environ.items())),
-    )  # the environment says where it is, and the key
+    )
     if key not in _open:
         # In a thread: it imports the provider's library, and other runs of this loop have leases to
         # renew.

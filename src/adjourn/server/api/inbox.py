@@ -160,9 +160,8 @@ async def get_run_audit(c: ApiRequest) -> Any:
     """A page of what was wanted of a run."""
     run, limit = c.path["run"], c.query.get("limit", 100)
     rows = await c.rt.store.audit(run, after=c.query.get("after", 0), limit=limit)
-    if (
-        not rows or run == SECURITY
-    ):  # a run that was pruned has an audit, one that never was has none
+    # a run that was pruned has an audit, one that never was has none
+    if not rows or run == SECURITY:
         await c.rt.store.get(run)
     items = [AuditEntry.of(row) for row in rows]
     return {"items": items, "after": str(rows[-1].n) if len(rows) == limit else None}

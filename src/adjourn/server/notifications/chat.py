@@ -18,9 +18,8 @@ def _apprise() -> Any:
         raise Misused("chat and mail need Apprise: pip install 'adjourn[notify]'") from None
     loaded: Any = apprise
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", DeprecationWarning
-        )  # its services import modules that are on their way out
+        # its services import modules that are on their way out
+        warnings.simplefilter("ignore", DeprecationWarning)
         loaded.Apprise().add("json://localhost")  # with the first address, it loads all of them
     return loaded
 

@@ -153,9 +153,8 @@ class NotificationSender:
             for letter in await self._store.post(
                 take=min(EACH, AT_ONCE - len(self._active)), hold=HOLD, but=busy
             ):
-                if (
-                    letter.endpoint in endpoints
-                ):  # else it is new, and its letter due again when the hold is over
+                # else it is new, and its letter due again when the hold is over
+                if letter.endpoint in endpoints:
                     self._start(endpoints[letter.endpoint], letter)
         later = [x.due_at - now for x in due if x.due_at > now]
         if crowded:
@@ -180,9 +179,8 @@ class NotificationSender:
             sent = await self._attempt(endpoint, letter)
         except (OSError, TimeoutError, ssl.SSLError) as e:
             sent = self._failed(letter, f"{type(e).__name__}: {e}")
-        except (
-            Exception
-        ) as e:  # also what must never be reached: it will not become public by trying again
+        # also what must never be reached: it will not become public by trying again
+        except Exception as e:
             sent = DeliveryAttempt(letter.n, letter.tries, f"{type(e).__name__}: {e}"[:300])
         if sent.error:
             level, end = (

@@ -75,6 +75,14 @@ class MemoryBook:
             else:
                 scopes = (*ask.audit, "")
             seen.audit = {scope: self._last_line(scope) for scope in scopes}
+        self._read_shared(ask, seen)
+        self._read_outbox(ask, seen)
+        if ask.touched:
+            self._read_seals(ask, seen)
+        return seen
+
+    def _read_shared(self, ask: ReadRequest, seen: ReadResult) -> None:
+        """What holds for all runs."""
         if ask.halts:
             seen.halts = list(self._halts.values())
         if ask.holds:
@@ -82,6 +90,8 @@ class MemoryBook:
         if ask.endpoints:
             seen.endpoints = sorted(self._endpoints.values(), key=lambda x: x.name)
         seen.signed, seen.erasures = self._signed, self._erasures
+
+    def _read_outbox(self, ask: ReadRequest, seen: ReadResult) -> None:
         if ask.letters:
             seen.letters = {
                 number: self._letters[number] for number in ask.letters if number in self._letters
@@ -94,9 +104,6 @@ class MemoryBook:
         if ask.wakes:
             found = [wake for wake in self._wakes.values() if wake.not_before <= seen.now]
             seen.wakes = sorted(found, key=lambda wake: (wake.not_before, wake.n))[: ask.wakes]
-        if ask.touched:
-            self._read_seals(ask, seen)
-        return seen
 
     def _last(self, session: str, program: str) -> str:
         for row in reversed(self._runs.values()):
@@ -242,14 +249,7 @@ class MemoryBook:
             self._audit.setdefault(line.scope, []).append(line)
         for scope, at in writes.touched.items():
             self._touched.setdefault(scope, at)
-        for halt in writes.put_halts:
-            self._halts[halt.scope] = halt
-        for scope in writes.drop_halts:
-            self._halts.pop(scope, None)
-        for hold in writes.put_holds:
-            self._holds[hold.scope] = hold
-        for scope in writes.drop_holds:
-            self._holds.pop(scope, None)
+        self._write_scopes(writes)
         if writes.signed is not None:
             self._signed = writes.signed
         if writes.misfit is not None:
@@ -258,9 +258,22 @@ class MemoryBook:
         self._write_wakes(writes)
         if writes.seal is not None:
             self._seals.append(writes.seal)
-            for scope in sorted(self._touched):
-                if writes.untouch is not None and scope <= writes.untouch:
-                    del self._touched[scope]
+            self._untouch(writes.untouch)
+
+    def _untouch(self, upto: str | None) -> None:
+        for scope in sorted(self._touched):
+            if upto is not None and scope <= upto:
+                del self._touched[scope]
+
+    def _write_scopes(self, writes: Writes) -> None:
+        for halt in writes.put_halts:
+            self._halts[halt.scope] = halt
+        for scope in writes.drop_halts:
+            self._halts.pop(scope, None)
+        for hold in writes.put_holds:
+            self._holds[hold.scope] = hold
+        for scope in writes.drop_holds:
+            self._holds.pop(scope, None)
 
     def _write_run(self, row: RunRow, writes: Writes) -> None:
         if writes.new:

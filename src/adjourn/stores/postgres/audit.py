@@ -108,9 +108,8 @@ class PostgresAudit(Ruled):
 
         try:
             with connect(self._info) as db:  # of its own: it reads everything
-                db.isolation_level = (
-                    psycopg.IsolationLevel.REPEATABLE_READ
-                )  # one moment, whatever is written meanwhile
+                # one moment, whatever is written meanwhile
+                db.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
                 with db.transaction():
                     return verified(PostgresEvidence(db), keys, since)
         except psycopg.Error as e:

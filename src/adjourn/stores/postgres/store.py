@@ -217,9 +217,8 @@ class PostgresStore(PostgresAudit):
             with self._pool.connection() as db:
                 alone = self._compare(db, batch)
         except (psycopg.Error, PoolTimeout, PoolClosed):
-            alone = [
-                request for request in batch if request.error is None
-            ]  # nobody knows: their own records say
+            # nobody knows: their own records say
+            alone = [request for request in batch if request.error is None]
             for request in alone:
                 self._remembered.forget(request.work.ask.run)
         except BaseException as e:

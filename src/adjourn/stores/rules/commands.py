@@ -222,16 +222,7 @@ def _admit_decision(sheet: Sheet, row: RunRow, command: Decided) -> None:
     if found.state == "decided":
         raise AlreadyDecided(shown, found.by)
     if found.state != "open":
-        if found.by:
-            sender = f", from {found.by!r}"
-        else:
-            sender = ""
-        if row.status in ENDED:
-            ended = f"the run is {row.status.value}"
-        else:
-            ended = "it no longer applies"
-        why = {"void": ended, "event": f"the event it was waiting for arrived{sender}"}
-        raise InterruptClosed(shown, why.get(found.state, found.state))
+        raise InterruptClosed(shown, _why_closed(row, found))
     if found.expires and sheet.now >= found.expires:
         raise InterruptClosed(shown, "it expired")
     agrees = command.verdict == "approve" or (
@@ -249,6 +240,17 @@ def _admit_decision(sheet: Sheet, row: RunRow, command: Decided) -> None:
         _admit_approver(sheet, row, found, command)
     if command.verdict == "approve" or found.kind in ("in_doubt", "error", "limit", "undo"):
         _admit_under_halt(sheet, row, found)
+
+
+def _why_closed(row: RunRow, found: InterruptRow) -> str:
+    if found.state == "event":
+        sender = f", from {found.by!r}" if found.by else ""
+        return f"the event it was waiting for arrived{sender}"
+    if found.state != "void":
+        return found.state
+    if row.status in ENDED:
+        return f"the run is {row.status.value}"
+    return "it no longer applies"
 
 
 def _admit_shape(shown: str, found: InterruptRow, command: Decided) -> None:

@@ -18,9 +18,8 @@ class InterruptRow(msgspec.Struct):
     by: str = ""
     votes: dict[str, int] = {}  # who agreed, by which record
     lives: str = ""  # the call whose execution lives on what was agreed
-    disowned: tuple[
-        str, ...
-    ] = ()  # whose decisions did not count, because nobody trusted signed them
+    # whose decisions did not count, because nobody trusted signed them
+    disowned: tuple[str, ...] = ()
     rank: int = 1  # where it stands in an inbox: 0 for what was escalated
     opened_at: float = 0.0
     type: str = ""

@@ -2,7 +2,7 @@
 fold."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -129,9 +129,8 @@ def create(sheet: Sheet, started: Started, rest: Sequence[AnyRecord], origin: st
     if rest and (wrong := next(objections((started, *rest)), "")):
         raise Invalid(f"run {started.run!r} is not taken over: {wrong}")
     kept = _fork_of(rest)
-    if (
-        kept is not None and kept.answers == "keep" and not kept.at
-    ):  # a fork that is made here and now
+    # a fork that is made here and now
+    if kept is not None and kept.answers == "keep" and not kept.at:
         check_sealed(sheet, started.run, kept)
     for record in (started, *rest):
         append(
@@ -144,9 +143,8 @@ def create(sheet: Sheet, started: Started, rest: Sequence[AnyRecord], origin: st
         row.worker = ""
         row.epoch = _last_epoch(rest)
     sheet.save(row)
-    if (
-        rest and sheet.endpoints()
-    ):  # what happened was told elsewhere, but what is open waits for people here
+    # what happened was told elsewhere, but what is open waits for people here
+    if rest and sheet.endpoints():
         tell(sheet, row, [opened_by(sheet, found) for found in sheet.open_interrupts()])
     return True
 
@@ -291,85 +289,110 @@ def _shape(sheet: Sheet, row: RunRow, record: AnyRecord) -> None:
 
 
 def _index(sheet: Sheet, row: RunRow, record: AnyRecord) -> None:
-    kind = type(
-        record
-    )  # compared first: an isinstance of every record would cost more than the rest
+    """Change the rows as a record says. Most records change none."""
+    # compared first: an isinstance of every record would cost more than the rest
+    kind = type(record)
     if kind is Replied or kind is Started or (isinstance(record, Intended) and not record.grant):
-        return  # most records, and they change no row
+        return
     if isinstance(record, Returned) and not record.emits:
         return
     if call := goes_on(record):
         for found in sheet.lived_on(call):
             found.lives = ""
             sheet.put_interrupt(found)
-    match record:  # the most frequent first
-        case Claimed() | PauseAsked():
-            row.wake_at, row.blocked = 0.0, ()
-        case Parked():
-            sheet.touch(row.id, record.at)
-            row.wake_at, row.blocked = record.wake_at, record.blocked
-            row.worker = ""
-        case RunCompleted() | RunCancelled():
-            sheet.touch(row.id, record.at)
-            for found in sheet.open_interrupts():
-                close(sheet, row, found, "void")
-            row.stopped = isinstance(record, RunCompleted) and bool(record.stopped)
-            row.worker, row.wake_at, row.blocked = "", 0.0, ()
-        case Asked() | Suspended():
-            if isinstance(record, Suspended) and record.emits:
-                _resolve(sheet, row, {name for name, *_ in record.emits})
-            opened = _opened(row.seq, record)
-            for carried in record.carries if isinstance(record, Asked) else ():
-                if old := sheet.interrupt(carried):
-                    opened.votes |= old.votes
-            sheet.put_interrupt(opened)
-            row.opens += 1
-            row.errors += record.kind == "error"
-        case Decided():
-            _vote(sheet, row, record)
-        case Intended():
-            if found := sheet.interrupt(record.grant):
-                found.lives = record.call
-                sheet.put_interrupt(found)
-        case Forked():
-            for found in sheet.open_interrupts():
-                if found.kind == "approval":
-                    close(sheet, row, found, "void")
-            row.wake_at, row.blocked = 0.0, ()
-        case Disowned():
-            taken_back(sheet, row)
-        case Closed():
-            if found := sheet.interrupt(record.i):
-                close(sheet, row, found, record.why)
-        case Said():
-            if record.abandon:
-                for found in sheet.open_interrupts():
-                    if found.kind == "question":
-                        close(sheet, row, found, "abandoned", record.by)
-        case Returned():
-            _resolve(sheet, row, {name for name, *_ in record.emits})
-        case Emitted():
-            closing = (
-                row.kind == "flow" and record.event == CLOSE and record.value == {"cancel": True}
-            )
-            for found in sheet.open_interrupts():
-                if closing or (found.event and local_event(found.event) == record.event):
-                    close(sheet, row, found, "void" if closing else "event", record.by)
-        case Restored():
-            _restore(sheet, row, record)
-        case Upgraded():
-            if row.status in (
-                Status.WAITING,
-                Status.STUCK,
-            ):  # it comes with a checkpoint: somebody has to look again
-                row.wake_at = record.at
-        case Chapter():
-            if record.state:
-                row.chapter = row.seq
-            else:
-                row.chapter = row.chapter
-        case _:
-            pass
+    change = _CHANGES.get(kind)
+    if change is not None:
+        change(sheet, row, record)
+
+
+def _awake(_: Sheet, row: RunRow, __: Claimed | PauseAsked) -> None:
+    row.wake_at, row.blocked = 0.0, ()
+
+
+def _parked(sheet: Sheet, row: RunRow, record: Parked) -> None:
+    sheet.touch(row.id, record.at)
+    row.wake_at, row.blocked = record.wake_at, record.blocked
+    row.worker = ""
+
+
+def _ended(sheet: Sheet, row: RunRow, record: RunCompleted | RunCancelled) -> None:
+    sheet.touch(row.id, record.at)
+    for found in sheet.open_interrupts():
+        close(sheet, row, found, "void")
+    row.stopped = isinstance(record, RunCompleted) and bool(record.stopped)
+    row.worker, row.wake_at, row.blocked = "", 0.0, ()
+
+
+def _asked(sheet: Sheet, row: RunRow, record: Asked) -> None:
+    opened = _opened(row.seq, record)
+    for carried in record.carries:
+        if old := sheet.interrupt(carried):
+            opened.votes |= old.votes
+    _open(sheet, row, opened)
+
+
+def _suspended(sheet: Sheet, row: RunRow, record: Suspended) -> None:
+    if record.emits:
+        _resolve(sheet, row, {name for name, *_ in record.emits})
+    _open(sheet, row, _opened(row.seq, record))
+
+
+def _open(sheet: Sheet, row: RunRow, opened: InterruptRow) -> None:
+    sheet.put_interrupt(opened)
+    row.opens += 1
+    row.errors += opened.kind == "error"
+
+
+def _lives_on(sheet: Sheet, _: RunRow, record: Intended) -> None:
+    if found := sheet.interrupt(record.grant):
+        found.lives = record.call
+        sheet.put_interrupt(found)
+
+
+def _forked(sheet: Sheet, row: RunRow, _: Forked) -> None:
+    for found in sheet.open_interrupts():
+        if found.kind == "approval":
+            close(sheet, row, found, "void")
+    row.wake_at, row.blocked = 0.0, ()
+
+
+def _disowned(sheet: Sheet, row: RunRow, _: Disowned) -> None:
+    taken_back(sheet, row)
+
+
+def _closed(sheet: Sheet, row: RunRow, record: Closed) -> None:
+    if found := sheet.interrupt(record.i):
+        close(sheet, row, found, record.why)
+
+
+def _said(sheet: Sheet, row: RunRow, record: Said) -> None:
+    if not record.abandon:
+        return
+    for found in sheet.open_interrupts():
+        if found.kind == "question":
+            close(sheet, row, found, "abandoned", record.by)
+
+
+def _returned(sheet: Sheet, row: RunRow, record: Returned) -> None:
+    _resolve(sheet, row, {name for name, *_ in record.emits})
+
+
+def _emitted(sheet: Sheet, row: RunRow, record: Emitted) -> None:
+    closing = row.kind == "flow" and record.event == CLOSE and record.value == {"cancel": True}
+    for found in sheet.open_interrupts():
+        if closing or (found.event and local_event(found.event) == record.event):
+            close(sheet, row, found, "void" if closing else "event", record.by)
+
+
+def _upgraded(_: Sheet, row: RunRow, record: Upgraded) -> None:
+    """It comes with a checkpoint: somebody has to look again."""
+    if row.status in (Status.WAITING, Status.STUCK):
+        row.wake_at = record.at
+
+
+def _chapter(_: Sheet, row: RunRow, record: Chapter) -> None:
+    if record.state:
+        row.chapter = row.seq
 
 
 def _restore(sheet: Sheet, row: RunRow, record: Restored) -> None:
@@ -451,3 +474,26 @@ def close(sheet: Sheet, row: RunRow, found: InterruptRow, state: str, by: str = 
         row.errors -= found.kind == "error"
     found.state, found.by = state, by
     sheet.put_interrupt(found)
+
+
+_CHANGES: dict[type[Any], Callable[[Sheet, RunRow, Any], None]] = {
+    Claimed: _awake,
+    PauseAsked: _awake,
+    Parked: _parked,
+    RunCompleted: _ended,
+    RunCancelled: _ended,
+    Asked: _asked,
+    Suspended: _suspended,
+    Decided: _vote,
+    Intended: _lives_on,
+    Forked: _forked,
+    Disowned: _disowned,
+    Closed: _closed,
+    Said: _said,
+    Returned: _returned,
+    Emitted: _emitted,
+    Restored: _restore,
+    Upgraded: _upgraded,
+    Chapter: _chapter,
+}
+"""How a record of each kind changes the rows of its run."""

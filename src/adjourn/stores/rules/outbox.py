@@ -49,9 +49,8 @@ ENDED = (RunStatus.COMPLETED, RunStatus.STOPPED, RunStatus.CANCELLED)
 def tell(sheet: Sheet, row: RunRow, records: Sequence[AnyRecord]) -> None:
     """Write letters about what was just appended to a run; its row is as it is after all of it."""
     told = [record for record in records if type(record) in TOLD]
-    gone = {
-        record.i for record in records if type(record) is Closed
-    }  # it was settled before anybody could see it
+    # it was settled before anybody could see it
+    gone = {record.i for record in records if type(record) is Closed}
     if not told or not (endpoints := sheet.endpoints()):
         return
     for record in told:

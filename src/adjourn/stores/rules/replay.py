@@ -76,9 +76,7 @@ def disagreements(row: RunRow, interrupts: Iterable[InterruptRow], replay: Repla
     assert replay.row is not None
     row = replace(row, title=cleaned(row.title))  # as titles are written now
     if replay.row.status in ENDED:
-        if row.requesters:
-            replay.row.requesters = replay.row.requesters
-        else:
+        if not row.requesters:
             replay.row.requesters = ()
         interrupts = [_like(found, replay.interrupts.get(found.i)) for found in interrupts]
     wrong = list(_unequal(row, replay.row, ROW))

@@ -60,9 +60,8 @@ class SQLiteAudit(Ruled):
         self, key: AuditKey | None = None, *, after: Seal | None = None, most: int = MOST
     ) -> Seal | None:
         """See `Store.seal`."""
-        if not await self._reader.ask(
-            _is_unsealed
-        ):  # most of the time; then nobody waits for the file
+        # most of the time; then nobody waits for the file
+        if not await self._reader.ask(_is_unsealed):
             return None
         return await super().seal(key, after=after, most=most)
 
@@ -85,9 +84,8 @@ class SQLiteAudit(Ruled):
         from adjourn.stores.verification import verified
 
         def work() -> "Verification":
-            db = (
-                self._connect()
-            )  # of its own: it reads everything, and nobody else should wait for that
+            # of its own: it reads everything, and nobody else should wait for that
+            db = self._connect()
             try:
                 with db:  # one view of the file, whatever is written meanwhile
                     return verified(_Evidence(db), keys, since)

@@ -41,9 +41,8 @@ def connect(path: str) -> Any:  # apsw's types are not complete
 
         db.set_busy_handler(busy)
         refuse_foreign(db, path)
-        if new and os.path.exists(
-            path
-        ):  # what waits in it, and the secrets of webhooks, are for its owner
+        # what waits in it, and the secrets of webhooks, are for its owner
+        if new and os.path.exists(path):
             os.chmod(path, 0o600)
         if _write_ahead(db) != "wal":
             raise StoreError(

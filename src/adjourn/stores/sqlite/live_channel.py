@@ -97,9 +97,8 @@ def _forget(run: str, db: Any) -> bool:
     from adjourn.stores.sqlite.write_ahead_log import cut
 
     db.execute("delete from said where run = ?", (run,))
-    db.execute(
-        "delete from watched where run = ?", (run,)
-    )  # what a sender still has in hand is not written
+    # what a sender still has in hand is not written
+    db.execute("delete from watched where run = ?", (run,))
     db.execute("vacuum")  # pages that were freed before keep what they held
     done = cut(db)
     db.set_busy_timeout(BUSY)

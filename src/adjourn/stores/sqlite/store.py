@@ -202,9 +202,8 @@ class SQLiteStore(SQLiteAudit):
         checked = False
         for request in batch:
             try:
-                if (
-                    not checked
-                ):  # once for those that came together; if it is wrong, for each of them
+                # once for those that came together; if it is wrong, for each of them
+                if not checked:
                     self._check_file()
                     checked = True
                 request.result = request.work(connection())

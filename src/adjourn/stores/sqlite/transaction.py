@@ -190,27 +190,13 @@ class SQLiteBook:
     def read(self, ask: ReadRequest) -> ReadResult:
         """See `Book.read`. What waits in the batch is written first, where this would look at
         it."""
-        if ask.before:
-            earlier = ask.before[0]
-        else:
-            earlier = ask.run
+        earlier = ask.before[0] if ask.before else ask.run
         waits = not self._gathered.runs.isdisjoint((ask.run, earlier))
-        if (
-            waits
-            or ask.last
-            or ask.later
-            or ask.touched
-            or ask.take
-            or ask.letters
-            or ask.asleep
-            or ask.wakes
-        ):
+        outbox = ask.take or ask.letters or ask.asleep or ask.wakes
+        if waits or ask.last or ask.later or ask.touched or outbox:
             self.flush()
         seen = ReadResult(self._now())
-        if ask.run:
-            row = self._run(ask.run)
-        else:
-            row = None
+        row = self._run(ask.run) if ask.run else None
         if row is not None:
             seen.row = replace(row)
             self._read_run(row, ask, seen)
@@ -229,6 +215,17 @@ class SQLiteBook:
             else:
                 scopes = (*ask.audit, "")
             seen.audit = {scope: self._last_line(scope) for scope in scopes}
+        self._read_shared(ask, seen)
+        if ask.letters or ask.take:
+            self._read_letters(ask, seen)
+        if ask.run or ask.waking or ask.asleep or ask.wakes:
+            self._read_wakes(ask, seen)
+        if ask.touched:
+            self._read_seals(ask, seen)
+        return seen
+
+    def _read_shared(self, ask: ReadRequest, seen: ReadResult) -> None:
+        """What holds for all runs."""
         if ask.halts:
             seen.halts = self._read_halts()
         if ask.holds:
@@ -242,16 +239,9 @@ class SQLiteBook:
                 self._signed = is_signed(self._db)
             seen.signed = self._signed
         if ask.erasures:
-            seen.erasures = self._erasures = (
-                erasures(self._db) if self._erasures is None else self._erasures
-            )
-        if ask.letters or ask.take:
-            self._read_letters(ask, seen)
-        if ask.run or ask.waking or ask.asleep or ask.wakes:
-            self._read_wakes(ask, seen)
-        if ask.touched:
-            self._read_seals(ask, seen)
-        return seen
+            if self._erasures is None:
+                self._erasures = erasures(self._db)
+            seen.erasures = self._erasures
 
     def find(self, find: Find) -> list[str]:
         """See `Book.find`."""

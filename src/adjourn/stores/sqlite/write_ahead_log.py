@@ -44,10 +44,11 @@ class WriteAheadLog:
         try:
             with closing(self._connect()) as db:  # of its own: a writer's patience is longer
                 busy = not cut(db)
+        # the log is only long; whatever else is wrong the next transaction finds
         except (
             apsw.Error,
             StoreError,
-        ) as e:  # the log is only long; whatever else is wrong the next transaction finds
+        ) as e:
             log.warning("%s: the log could not be cut: %s", self._path, e)
             busy = True
         if busy:
