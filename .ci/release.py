@@ -23,19 +23,13 @@ WANTED = (
     "adjourn/server/static/index.html",
     "adjourn/stores/sqlite/migrations/0001_journal.sql",
 )
-UNWANTED = re.compile(
-    r"node_modules|__pycache__|\.pyc$|(^|/)tests/|\.db(-wal|-shm)?$|(^|/)\.(?!gitignore)"
-)
+UNWANTED = re.compile(r"node_modules|__pycache__|\.pyc$|(^|/)tests/|\.db(-wal|-shm)?$|(^|/)\.(?!gitignore)")
 HEADING = re.compile(r"^## (?P<version>\d\S*)(?: \((?P<date>[^)]+)\))?$", re.MULTILINE)
 
 
 def version() -> str:
     """The one in the source."""
-    found = re.search(
-        r'^__version__ = "([^"]+)"$',
-        (ROOT / "src/adjourn/__init__.py").read_text("utf-8"),
-        re.MULTILINE,
-    )
+    found = re.search(r'^__version__ = "([^"]+)"$', (ROOT / "src/adjourn/__init__.py").read_text("utf-8"), re.MULTILINE)
     assert found, "src/adjourn/__init__.py has no __version__"
     return found[1]
 
@@ -45,9 +39,7 @@ def build() -> tuple[Path, Path]:
     shutil.rmtree(DIST, ignore_errors=True)
     for target in ("sdist", "wheel"):
         subprocess.run(
-            [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(DIST)],
-            cwd=ROOT,
-            check=True,
+            [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(DIST)], cwd=ROOT, check=True
         )
     [wheel], [archive] = DIST.glob("*.whl"), DIST.glob("*.tar.gz")
     return wheel, archive
@@ -58,9 +50,7 @@ def files_in(path: Path) -> dict[str, str]:
     described = re.compile(r"(^|/)(METADATA|PKG-INFO|entry_points\.txt)$")
     if path.suffix == ".whl":
         with zipfile.ZipFile(path) as wheel:
-            return {
-                n: wheel.read(n).decode() if described.search(n) else "" for n in wheel.namelist()
-            }
+            return {n: wheel.read(n).decode() if described.search(n) else "" for n in wheel.namelist()}
     found: dict[str, str] = {}
     with tarfile.open(path) as archive:
         for member in archive.getmembers():
@@ -78,10 +68,7 @@ def wrong_with(files: dict[str, str], prefix: str, expected: str) -> list[str]:
     texts = [text for name, text in files.items() if name.endswith(("METADATA", "PKG-INFO"))]
     if len(texts) != 1:
         return [*wrong, f"it has {len(texts)} descriptions instead of one"]
-    said, project = (
-        Parser().parsestr(texts[0]),
-        tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"],
-    )
+    said, project = Parser().parsestr(texts[0]), tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     for field, value in {
         "Name": project["name"],
         "Version": expected,
@@ -109,9 +96,7 @@ def wrong_with_changelog(text: str, expected: str) -> list[str]:
 def quickstart() -> tuple[str, str]:
     """The README's first program, and what it prints."""
     found = re.search(
-        r"```python\n(.*?)```\n+```text output\n(.*?)```",
-        (ROOT / "README.md").read_text("utf-8"),
-        re.DOTALL,
+        r"```python\n(.*?)```\n+```text output\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
     )
     assert found, "README.md has no quickstart with its output"
     return found[1], found[2]
@@ -125,20 +110,13 @@ def try_out(built: Path, expected: str) -> list[str]:
         venv.create(folder / "venv", with_pip=True)
         python = str(folder / "venv" / "bin" / "python")
         pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-        subprocess.run(
-            [*pip, "--require-hashes", "-r", str(ROOT / "requirements/run.txt")], check=True
-        )
+        subprocess.run([*pip, "--require-hashes", "-r", str(ROOT / "requirements/run.txt")], check=True)
         subprocess.run([*pip, "--no-deps", "--no-build-isolation", str(built)], check=True)
         (folder / "empty").mkdir()
 
         def says(*command: str) -> str:
             done = subprocess.run(
-                command,
-                cwd=folder / "empty",
-                capture_output=True,
-                text=True,
-                timeout=120,
-                check=False,
+                command, cwd=folder / "empty", capture_output=True, text=True, timeout=120, check=False
             )
             if done.returncode:
                 wrong.append(f"{' '.join(command)[:60]}: {done.stderr[-2000:]}")
@@ -166,9 +144,7 @@ def main() -> int:
     for built, prefix in ((wheel, ""), (archive, "src/")):
         found = [*wrong_with(files_in(built), prefix, expected), *try_out(built, expected)]
         wrong += [f"{built.name}: {reason}" for reason in found]
-        print(
-            f"{built.name}: {built.stat().st_size // 1024} KiB, {'not fit' if found else 'checked and tried out'}"
-        )
+        print(f"{built.name}: {built.stat().st_size // 1024} KiB, {'not fit' if found else 'checked and tried out'}")
     if newest := HEADING.search(changelog):
         print(f"CHANGELOG.md: {newest[0].removeprefix('## ')}")
     for reason in wrong:

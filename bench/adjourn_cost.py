@@ -55,12 +55,7 @@ async def timed(folder: Path, n: int, size: int) -> dict[str, float]:
             outcome = await run.wait()
         assert outcome.status == "completed", outcome
     size = (folder / "adjourn.db").stat().st_size
-    return {
-        "cpu_ms": watch.cpu / n * 1e3,
-        "wall_ms": watch.wall / n * 1e3,
-        "bytes": size / n,
-        "growth": pace.growth,
-    }
+    return {"cpu_ms": watch.cpu / n * 1e3, "wall_ms": watch.wall / n * 1e3, "bytes": size / n, "growth": pace.growth}
 
 
 async def crowd(runs: int, n: int = 20) -> dict[str, float]:
@@ -70,18 +65,12 @@ async def crowd(runs: int, n: int = 20) -> dict[str, float]:
         agent = talker(n)
         async with Runtime(address(folder), [agent]) as rt:
             with Stopwatch() as watch:
-                started = await asyncio.gather(
-                    *(rt.start(agent, f"begin {k}") for k in range(runs))
-                )
+                started = await asyncio.gather(*(rt.start(agent, f"begin {k}") for k in range(runs)))
                 outcomes = await asyncio.gather(*(run.wait() for run in started))
             assert all(o.status == "completed" for o in outcomes)
             store: Any = rt.store
             shared = store.commits / max(1, store.transactions)
-    return {
-        "steps_s": runs * n * 2 / watch.wall,
-        "cpu_ms": watch.cpu / (runs * n) * 1e3,
-        "commits_per_fsync": shared,
-    }
+    return {"steps_s": runs * n * 2 / watch.wall, "cpu_ms": watch.cpu / (runs * n) * 1e3, "commits_per_fsync": shared}
 
 
 async def park(runs: int) -> dict[str, float]:
@@ -92,9 +81,7 @@ async def park(runs: int) -> dict[str, float]:
         await one_run(address(folder, "warm.db"), 5)
         async with Runtime(address(folder), [agent]) as rt:
             with Stopwatch() as parking:
-                started = await asyncio.gather(
-                    *(rt.start(agent, f"begin {k}") for k in range(runs))
-                )
+                started = await asyncio.gather(*(rt.start(agent, f"begin {k}") for k in range(runs)))
                 outcomes = await asyncio.gather(*(run.wait() for run in started))
             ids = [outcome.interrupts[0].id for outcome in outcomes if outcome.status == "waiting"]
             assert len(ids) == runs
@@ -142,14 +129,7 @@ async def answer_fresh(messages: int) -> dict[str, float]:
             outcome = await run.wait()
             interrupt = outcome.interrupts[0].id  # type: ignore[union-attr]
         began = time.time()
-        command = [
-            sys.executable,
-            str(HERE.with_name("one.py")),
-            "answer_here",
-            str(folder),
-            str(messages),
-            interrupt,
-        ]
+        command = [sys.executable, str(HERE.with_name("one.py")), "answer_here", str(folder), str(messages), interrupt]
         done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: ASYNC221
         found = json.loads(done.stdout)
     return {
@@ -169,11 +149,7 @@ async def answer_here(folder: str, messages: int, interrupt: str) -> dict[str, f
         await rt.approve(interrupt, by="bench")
         await until(lambda: bodies.count)
         wall, cpu = time.time() - (time.perf_counter() - bodies.began), time.process_time()
-    return {
-        "body_at": wall,
-        "after_import_ms": (bodies.began - imported) * 1e3,
-        "cpu_ms": cpu * 1e3,
-    }
+    return {"body_at": wall, "after_import_ms": (bodies.began - imported) * 1e3, "cpu_ms": cpu * 1e3}
 
 
 async def inbox(pending: int) -> dict[str, float]:
@@ -219,9 +195,7 @@ def multiply(path: str, count: int) -> None:
         }.items():
             into, values = columns(table, changed)
             only = "x.n = 1" if table == "run" else "x.run = 1"
-            db.execute(
-                f"insert into {table} ({into}) select {values} from {table} x, temp.k as k where {only}"
-            )
+            db.execute(f"insert into {table} ({into}) select {values} from {table} x, temp.k as k where {only}")
     db.close()
 
 

@@ -33,18 +33,12 @@ def open_file(path: Path) -> apsw.Connection:
 
 def reply(n: int, size: int = SIZE) -> str:
     return encode(
-        {
-            "role": "assistant",
-            "text": text(n, size),
-            "calls": [{"id": f"call_{n}", "tool": "look", "args": {"n": n}}],
-        }
+        {"role": "assistant", "text": text(n, size), "calls": [{"id": f"call_{n}", "tool": "look", "args": {"n": n}}]}
     ).decode()
 
 
 def result(n: int, size: int = SIZE) -> str:
-    return encode(
-        {"role": "tool", "call": f"call_{n}", "tool": "look", "text": text(n, size)}
-    ).decode()
+    return encode({"role": "tool", "call": f"call_{n}", "tool": "look", "text": text(n, size)}).decode()
 
 
 def row(run: int, seq: int, body: str, state: str = "") -> tuple[Any, ...]:
@@ -70,12 +64,7 @@ def turns(n: int, size: int = SIZE) -> dict[str, float]:
             db = drive(folder / "floor.db", n)
         db.close()
         size = (folder / "floor.db").stat().st_size
-    return {
-        "cpu_ms": watch.cpu / n * 1e3,
-        "wall_ms": watch.wall / n * 1e3,
-        "bytes": size / n,
-        "growth": pace.growth,
-    }
+    return {"cpu_ms": watch.cpu / n * 1e3, "wall_ms": watch.wall / n * 1e3, "bytes": size / n, "growth": pace.growth}
 
 
 def cold_turns(n: int) -> dict[str, float]:
@@ -195,10 +184,7 @@ def load(messages: int) -> dict[str, float]:
         for _ in range(20):
             began = time.perf_counter()
             found = [
-                decode(body)
-                for (body,) in db.execute(
-                    "select body from journal where key >> 32 = 1 order by key"
-                )
+                decode(body) for (body,) in db.execute("select body from journal where key >> 32 = 1 order by key")
             ]
             times.append((time.perf_counter() - began) * 1e3)
             assert len(found) == messages
@@ -216,9 +202,7 @@ def pending(rows: int) -> dict[str, float]:
         times: list[float] = []
         for _ in range(100):
             began = time.perf_counter()
-            found = db.execute(
-                "select body from journal where state = 'open' order by at limit 50"
-            ).fetchall()
+            found = db.execute("select body from journal where state = 'open' order by at limit 50").fetchall()
             decoded = [decode(body) for (body,) in found]
             times.append((time.perf_counter() - began) * 1e3)
             assert len(decoded) == 50

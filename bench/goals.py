@@ -140,13 +140,9 @@ def rows(figures: Figures) -> list[tuple[str, ...]]:
         value, beside = line.figure(figures), line.beside(figures)
         if value is None:
             continue
-        goals = "; ".join(
-            f"{text} {'ok' if reached else 'missed'}" for text, reached in line.goals(figures)
-        )
+        goals = "; ".join(f"{text} {'ok' if reached else 'missed'}" for text, reached in line.goals(figures))
         what = f"{line.what} ({line.unit})" if line.unit else line.what
-        found.append(
-            (what, shown(value), shown(beside), f"{value / beside:.2f}" if beside else "–", goals)
-        )
+        found.append((what, shown(value), shown(beside), f"{value / beside:.2f}" if beside else "–", goals))
     return found
 
 
@@ -157,10 +153,7 @@ def peer_rows(figures: Figures) -> list[tuple[str, ...]]:
     for peer, title in names.items():
         cells: list[str] = []
         for n in (100, 1000):
-            ours, theirs = (
-                figures.get(f"adjourn.turns {n}.cpu_ms"),
-                figures.get(f"{peer}.turns {n}.cpu_ms"),
-            )
+            ours, theirs = figures.get(f"adjourn.turns {n}.cpu_ms"), figures.get(f"{peer}.turns {n}.cpu_ms")
             times = f"{theirs / ours:.1f}×" if ours and theirs else "–"
             cells += [
                 shown(theirs),
@@ -180,9 +173,7 @@ def peer_goals(figures: Figures) -> list[tuple[str, bool]]:
         ours = figures.get(f"adjourn.turns {n}.cpu_ms")
         theirs = [v for peer in PEERS if (v := figures.get(f"{peer}.turns {n}.cpu_ms"))]
         if ours and theirs:
-            found.append(
-                (f"≥ {UNDER:g}× under every peer at {n:,} turns, cold", min(theirs) >= UNDER * ours)
-            )
+            found.append((f"≥ {UNDER:g}× under every peer at {n:,} turns, cold", min(theirs) >= UNDER * ours))
     return found
 
 

@@ -43,13 +43,8 @@ def fill(path: str, count: int) -> None:
     for start in range(0, count, PART):
         numbers = range(start + 1, start + PART + 1)
         with transaction(db):
-            db.executemany(
-                f"insert into run ({COLUMNS}) values ({marks})", (row(n, chance) for n in numbers)
-            )
-            lines = (
-                (f"run {n}", 1, f'{{"at":{1e9 + n},"verb":"start","by":"ann"}}', b"h" * 32)
-                for n in numbers
-            )
+            db.executemany(f"insert into run ({COLUMNS}) values ({marks})", (row(n, chance) for n in numbers))
+            lines = ((f"run {n}", 1, f'{{"at":{1e9 + n},"verb":"start","by":"ann"}}', b"h" * 32) for n in numbers)
             db.executemany("insert into audit values (?, ?, ?, ?)", lines)
     db.close()
 

@@ -42,19 +42,11 @@ async def chat(turns: int) -> dict[str, float]:
                     before = await one_turn(rt, agent, before, k)
             assert len(await before.messages()) == 2 * turns
         grown = size_of(folder)
-    return {
-        "cpu_ms": watch.cpu / WINDOW * 1e3,
-        "bytes": grown / turns,
-        "last_bytes": max(0, grown - at) / WINDOW,
-    }
+    return {"cpu_ms": watch.cpu / WINDOW * 1e3, "bytes": grown / turns, "last_bytes": max(0, grown - at) / WINDOW}
 
 
 async def one_turn(rt: Runtime, agent: Agent[Any], before: Any, k: int) -> Any:
-    run = (
-        await rt.start(agent, text(k), after=before)
-        if before is not None
-        else await rt.start(agent, text(k))
-    )
+    run = await rt.start(agent, text(k), after=before) if before is not None else await rt.start(agent, text(k))
     outcome = await run.wait()
     assert outcome.status == "completed", outcome
     return run
@@ -117,11 +109,7 @@ async def answer_here(folder: str, turns: int, interrupt: str) -> dict[str, floa
             await rt.approve(interrupt, by="bench")
             await until(lambda: bodies.count)
             spent = time.process_time() - cpu
-        return {
-            "ms": (bodies.began - began) * 1e3,
-            "cpu_ms": spent * 1e3,
-            "stall_ms": stalls.longest * 1e3,
-        }
+        return {"ms": (bodies.began - began) * 1e3, "cpu_ms": spent * 1e3, "stall_ms": stalls.longest * 1e3}
 
 
 async def parked_memory(runs: int, kilobytes: int = 200) -> dict[str, float]:
@@ -165,8 +153,7 @@ def processes(count: int, runs: int = 100, turns: int = 20) -> dict[str, float]:
             str(turns),
         ]
         others = [
-            subprocess.Popen([*command, str(k)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-            for k in range(count)
+            subprocess.Popen([*command, str(k)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) for k in range(count)
         ]
         while len(list(ready.iterdir())) < count:
             assert all(other.poll() is None for other in others), "one of the processes failed"
@@ -177,10 +164,7 @@ def processes(count: int, runs: int = 100, turns: int = 20) -> dict[str, float]:
             other.stdin.flush()
         found = [json.loads(other.communicate()[0]) for other in others]
     spent = max(f["ended"] for f in found) - min(f["began"] for f in found)
-    return {
-        "steps_s": runs * turns * 2 / spent,
-        "cpu_ms": sum(f["cpu"] for f in found) / (runs * turns) * 1e3,
-    }
+    return {"steps_s": runs * turns * 2 / spent, "cpu_ms": sum(f["cpu"] for f in found) / (runs * turns) * 1e3}
 
 
 async def crowd_here(folder: str, runs: int, turns: int, me: int) -> dict[str, float]:

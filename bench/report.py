@@ -57,40 +57,28 @@ def page(results: dict[str, Any]) -> str:
         figures = others["medians"]
         parts += ["## Beside others\n", COLD, under(others["machine"]) + "\n"]
         if found := peer_rows(figures):
-            parts += [
-                "![CPU of a durable turn](images/performance-turns.svg)\n",
-                markdown(PEER_HEAD, found) + "\n",
-            ]
+            parts += ["![CPU of a durable turn](images/performance-turns.svg)\n", markdown(PEER_HEAD, found) + "\n"]
         parts += [f"- {text}: {'reached' if ok else 'missed'}" for text, ok in peer_goals(figures)]
         if found := answers(figures):
             parts += [
                 "\n### From an answer to the tool's body\n",
                 "![Answer to body](images/performance-answers.svg)\n",
             ]
-            parts += [
-                markdown(("", "100 messages: ms", "CPU ms", "1,000 messages: ms", "CPU ms"), found)
-                + "\n"
-            ]
+            parts += [markdown(("", "100 messages: ms", "CPU ms", "1,000 messages: ms", "CPU ms"), found) + "\n"]
     return "\n".join(parts)
 
 
 def answers(figures: Figures) -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = []
     for peer, title in NAMES.items():
-        cells = [
-            shown(figures.get(f"{peer}.answer {n}.{figure}"))
-            for n in (100, 1000)
-            for figure in ("ms", "cpu_ms")
-        ]
+        cells = [shown(figures.get(f"{peer}.answer {n}.{figure}")) for n in (100, 1000) for figure in ("ms", "cpu_ms")]
         if set(cells) != {"–"}:
             found.append((title, *cells))
     return found
 
 
 def bars(figures: Figures, what: str, figure: str) -> Bars:
-    return [
-        (title, v) for peer, title in NAMES.items() if (v := figures.get(f"{peer}.{what}.{figure}"))
-    ]
+    return [(title, v) for peer, title in NAMES.items() if (v := figures.get(f"{peer}.{what}.{figure}"))]
 
 
 def picture(title: str, unit: str, groups: list[tuple[str, Bars]]) -> str:
@@ -101,26 +89,15 @@ def picture(title: str, unit: str, groups: list[tuple[str, Bars]]) -> str:
         drawn.append(f'<text x="0" y="{y}" font-size="13" font-weight="600">{name}</text>')
         y += 8
         for who, value in group:
-            width, colour = (
-                max(2, round(value / most * 400)),
-                "#2563eb" if who == "Adjourn" else "#94a3b8",
-            )
+            width, colour = max(2, round(value / most * 400)), "#2563eb" if who == "Adjourn" else "#94a3b8"
             drawn.append(f'<text x="0" y="{y + 14}" font-size="13">{who}</text>')
-            drawn.append(
-                f'<rect x="200" y="{y + 2}" width="{width}" height="15" rx="2" fill="{colour}"/>'
-            )
-            drawn.append(
-                f'<text x="{206 + width}" y="{y + 14}" font-size="12">{shown(value)}</text>'
-            )
+            drawn.append(f'<rect x="200" y="{y + 2}" width="{width}" height="15" rx="2" fill="{colour}"/>')
+            drawn.append(f'<text x="{206 + width}" y="{y + 14}" font-size="12">{shown(value)}</text>')
             y += 21
         y += 26
     style = "<style>text{font-family:system-ui,sans-serif;fill:#0f172a}@media(prefers-color-scheme:dark){text{fill:#e2e8f0}}</style>"
     size = f'width="680" height="{y - 20}" viewBox="0 0 680 {y - 20}"'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">{style}\n'
-        + "\n".join(drawn)
-        + "\n</svg>\n"
-    )
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">{style}\n' + "\n".join(drawn) + "\n</svg>\n"
 
 
 def files(results: dict[str, Any]) -> dict[Path, str]:
@@ -133,11 +110,7 @@ def files(results: dict[str, Any]) -> dict[Path, str]:
             ("answers", "From an answer to the tool's body", "ms", "answer", "ms"),
         ):
             words = "turns" if what == "turns" else "messages"
-            groups = [
-                (f"{n:,} {words}", found)
-                for n in (100, 1000)
-                if (found := bars(figures, f"{what} {n}", figure))
-            ]
+            groups = [(f"{n:,} {words}", found) for n in (100, 1000) if (found := bars(figures, f"{what} {n}", figure))]
             if groups:
                 made[DOCS / "images" / f"performance-{name}.svg"] = picture(title, unit, groups)
     return made
@@ -147,14 +120,8 @@ def main() -> None:
     results = json.loads((HERE / "results.json").read_text("utf-8"))
     made = files(results)
     if "--check" in sys.argv:
-        old = [
-            path.name
-            for path, text in made.items()
-            if not path.exists() or path.read_text("utf-8") != text
-        ]
-        raise SystemExit(
-            f"not what results.json says: {', '.join(old)}; run `make performance`" if old else 0
-        )
+        old = [path.name for path, text in made.items() if not path.exists() or path.read_text("utf-8") != text]
+        raise SystemExit(f"not what results.json says: {', '.join(old)}; run `make performance`" if old else 0)
     for path, text in made.items():
         path.write_text(text, "utf-8")
 

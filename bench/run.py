@@ -89,14 +89,7 @@ def peers() -> list[Measurement]:
 def peer(name: str, what: str, n: int, times: int) -> Measurement:
     module, _, mode = name.partition("-")
     python = str(ENVIRONMENTS / module / "bin" / "python")
-    return Measurement(
-        f"peers.{module}.{what}",
-        (str(n), mode or "default"),
-        times,
-        python,
-        f"{name}.{what} {n}",
-        60.0,
-    )
+    return Measurement(f"peers.{module}.{what}", (str(n), mode or "default"), times, python, f"{name}.{what} {n}", 60.0)
 
 
 FAILED: list[str] = []
@@ -111,13 +104,7 @@ def measure(what: Measurement, compiled: str) -> dict[str, float]:
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": compiled, "PYTHONDONTWRITEBYTECODE": ""}
     try:
         done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=what.timeout,
-            check=False,
-            env=environment,
-            cwd=compiled,
+            command, capture_output=True, text=True, timeout=what.timeout, check=False, env=environment, cwd=compiled
         )
     except subprocess.TimeoutExpired:
         if what.python == sys.executable:
@@ -145,12 +132,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="adjourn-bench-") as compiled:
         for entry in rounds(peers() if others else own(), wanted):
             if sys.stderr.isatty():
-                print(
-                    f"\r{time.time() - began:5.0f} s  {entry.name:40s}\r",
-                    end="",
-                    file=sys.stderr,
-                    flush=True,
-                )
+                print(f"\r{time.time() - began:5.0f} s  {entry.name:40s}\r", end="", file=sys.stderr, flush=True)
             for figure, value in measure(entry, compiled).items():
                 seen.setdefault(f"{entry.name}.{figure}", []).append(value)
     medians: Figures = {name: statistics.median(values) for name, values in seen.items()}
@@ -162,15 +144,11 @@ def main() -> None:
         f"Python {machine['python']}, {machine['cores']} cores, {machine['seconds']} s at load {machine['load']}",
         end="",
     )
-    print(
-        f"; an fsync takes {shown(medians.get('floor.fsync 200.us'))} µs\n" if not others else "\n"
-    )
+    print(f"; an fsync takes {shown(medians.get('floor.fsync 200.us'))} µs\n" if not others else "\n")
     if others:
         print(table([PEER_HEAD, *peer_rows(medians)]))
         goals = peer_goals(medians)
-        print(
-            "\n" + "\n".join(f"{text}: {'ok' if reached else 'missed'}" for text, reached in goals)
-        )
+        print("\n" + "\n".join(f"{text}: {'ok' if reached else 'missed'}" for text, reached in goals))
     else:
         print(table([HEAD, *rows(medians)]))
         goals = [goal for line in LINES for goal in line.goals(medians)]

@@ -23,10 +23,7 @@ async def status(seconds: int, connections: int = 8) -> dict[str, float]:
     """`GET /runs/{run}/status` again and again over a few kept connections, of runs that work and of those that have ended."""
     with scratch() as folder:
         address = f"sqlite:///{folder / 'adjourn.db'}"
-        async with (
-            other("work", address) as (worker, runs),
-            other("serve", address) as (server, up),
-        ):
+        async with other("work", address) as (worker, runs), other("serve", address) as (server, up):
             before = cpu(server.pid)
             spent: list[float] = []
             end = time.perf_counter() + seconds
@@ -69,14 +66,10 @@ def cpu(pid: int) -> float:
 
 
 @asynccontextmanager
-async def other(
-    mode: str, address: str
-) -> AsyncGenerator[tuple[asyncio.subprocess.Process, dict[str, str]]]:
+async def other(mode: str, address: str) -> AsyncGenerator[tuple[asyncio.subprocess.Process, dict[str, str]]]:
     """This file in another process, once it has said that it is ready; it ends when its input does."""
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, str(HERE), mode, address, stdin=pipe, stdout=pipe
-    )
+    process = await asyncio.create_subprocess_exec(sys.executable, str(HERE), mode, address, stdin=pipe, stdout=pipe)
     assert process.stdout is not None
     line = await process.stdout.readline()
     try:

@@ -17,20 +17,9 @@ class Talker:
     name = "talker"
 
     def __init__(
-        self,
-        turns: int,
-        gated_from: int = -1,
-        pace: Pace | None = None,
-        pause: float = 0.0,
-        size: int = SIZE,
+        self, turns: int, gated_from: int = -1, pace: Pace | None = None, pause: float = 0.0, size: int = SIZE
     ) -> None:
-        self.turns, self.gated_from, self.pace, self.pause, self.size = (
-            turns,
-            gated_from,
-            pace,
-            pause,
-            size,
-        )
+        self.turns, self.gated_from, self.pace, self.pause, self.size = turns, gated_from, pace, pause, size
 
     async def request(self, request: ModelRequest) -> AsyncIterator[Reply]:
         n = request.index
@@ -81,21 +70,11 @@ POLICY = Policy([allow("look"), ask("act", reason="it costs money")])
 
 
 def talker(
-    turns: int,
-    pace: Pace | None = None,
-    pause: float = 0.0,
-    *,
-    size: int = SIZE,
-    name: str = "talker",
+    turns: int, pace: Pace | None = None, pause: float = 0.0, *, size: int = SIZE, name: str = "talker"
 ) -> Agent[Any]:
     """An agent that does `turns` turns and ends; its model takes `pause` seconds for each. Its messages have `size` bytes."""
-    model, tools = (
-        Talker(turns, pace=pace, pause=pause, size=size),
-        [look if size == SIZE else look_closely],
-    )
-    return Agent(
-        name, model=model, instructions="Look things up.", tools=tools, stop=MaxSteps(turns + 10)
-    )
+    model, tools = Talker(turns, pace=pace, pause=pause, size=size), [look if size == SIZE else look_closely]
+    return Agent(name, model=model, instructions="Look things up.", tools=tools, stop=MaxSteps(turns + 10))
 
 
 def asker(turns: int, gated_from: int, bodies: Bodies) -> Agent[Any]:

@@ -21,9 +21,7 @@ async def checkout(ctx: ToolContext, cents: int) -> str:
     """Charge the customer once both the amount and the address are confirmed."""
     amount: int = ctx.pause_for("confirm", {"cents": cents}, resume_to="self", answer_schema=int)
     receipt = await ctx.step("charge", charge, amount)
-    address: str = ctx.pause_for(
-        "address", {"receipt": receipt}, resume_to="self", answer_schema=str
-    )
+    address: str = ctx.pause_for("address", {"receipt": receipt}, resume_to="self", answer_schema=str)
     return f"{receipt}: {amount} cents, sent to {address}"
 
 

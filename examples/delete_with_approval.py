@@ -25,11 +25,7 @@ def list_files(folder: str) -> list[str]:
 POLICY = Policy(
     [
         allow("source-list"),
-        ask(
-            "source-delete",
-            when={"path": under("/matter/acme")},
-            reason="destructive: deletes a file",
-        ),
+        ask("source-delete", when={"path": under("/matter/acme")}, reason="destructive: deletes a file"),
     ],
     default="deny",
 )
@@ -38,10 +34,7 @@ POLICY = Policy(
 def make_agent() -> Agent:
     model = ScriptedModel(
         [call("source-list", folder="/matter/acme")],
-        [
-            call("source-delete", path="/matter/acme/draft.docx"),
-            call("source-delete", path="/etc/passwd"),
-        ],
+        [call("source-delete", path="/matter/acme/draft.docx"), call("source-delete", path="/etc/passwd")],
         lambda messages: f"I have cleaned up: {getattr(messages[-2], 'content', '')}",
     )
     return Agent("drafts", model=model, tools=[list_files, delete], policy=POLICY)
@@ -53,9 +46,7 @@ def review(saved: str) -> None:
     [interrupt] = checkpoint.interrupts
     pending = interrupt.call
     assert pending is not None
-    print(
-        f"awaiting approval: tool={pending.tool!r} arguments={pending.arguments!r} reason={pending.reason!r}"
-    )
+    print(f"awaiting approval: tool={pending.tool!r} arguments={pending.arguments!r} reason={pending.reason!r}")
     print(f"  run={checkpoint.run_id} task={checkpoint.input!r}")
     assert pending.tool == "source-delete"
     assert pending.arguments == {"path": "/matter/acme/draft.docx"}
@@ -69,13 +60,9 @@ def main() -> None:
     print(f"paused run serialized to {len(saved)} bytes of JSON")
     review(saved)
 
-    approved = make_agent().resume_sync(
-        saved, Decision.approve(note="it is in the archive"), by="ada"
-    )
+    approved = make_agent().resume_sync(saved, Decision.approve(note="it is in the archive"), by="ada")
     print("approved:", approved.output)
-    assert deleted == [
-        "/matter/acme/draft.docx"
-    ]  # that call, once; what no rule allows was never asked for
+    assert deleted == ["/matter/acme/draft.docx"]  # that call, once; what no rule allows was never asked for
 
     denied = make_agent().resume_sync(saved, Decision.deny(note="we need it"), by="ada")
     print("denied:", denied.output)

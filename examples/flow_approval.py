@@ -20,16 +20,12 @@ def make_flow() -> Flow:
 
     @flow.chunk(effect="read")
     async def ask_manager(ctx: FlowContext) -> None:
-        ctx.pause_for(
-            "approval", {"question": f"Refund {ctx.input['cents']} cents?"}, interrupt_id="manager"
-        )
+        ctx.pause_for("approval", {"question": f"Refund {ctx.input['cents']} cents?"}, interrupt_id="manager")
 
     @flow.chunk(effect="read")
     async def inspect(ctx: FlowContext) -> str:
         """Runs again with the answer: it needs it in the middle of its work."""
-        condition = ctx.pause_for(
-            "inspection", {"item": ctx.input}, resume_to="self", answer_schema=str
-        )
+        condition = ctx.pause_for("inspection", {"item": ctx.input}, resume_to="self", answer_schema=str)
         return f"{ctx.input}: {condition}"
 
     @flow.chunk
@@ -55,9 +51,7 @@ def make_flow() -> Flow:
 async def main() -> None:
     # One process: everything that can run has run, three people are asked.
     execution = await make_flow().start_execution("T-001", auto_close=False)
-    questions = {
-        i.payload.get("item", "manager"): i.id for i in execution.pending_interrupts.values()
-    }
+    questions = {i.payload.get("item", "manager"): i.id for i in execution.pending_interrupts.values()}
     assert set(questions) == {"manager", "lamp", "desk"}
     saved = execution.save().to_json()
 

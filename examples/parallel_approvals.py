@@ -35,9 +35,7 @@ def make_agent() -> Agent:
         ],
         lambda messages: "; ".join(str(getattr(m, "content", "")) for m in messages[-4:]),
     )
-    policy = Policy(
-        [ask("transfer", when={"cents": gt(10_000)}, reason="a large transfer")], default="allow"
-    )
+    policy = Policy([ask("transfer", when={"cents": gt(10_000)}, reason="a large transfer")], default="allow")
     return Agent("payments", model=model, tools=[balance, transfer], policy=policy)
 
 
@@ -49,14 +47,10 @@ async def main() -> None:
 
     # Two people, two processes, the later question first. Each sees what is still open.
     first, second = [i.id for i in Checkpoint.from_json(saved).interrupts]
-    half = await make_agent().resume(
-        saved, answers={second: Decision.deny(note="call me")}, by="ada"
-    )
+    half = await make_agent().resume(saved, answers={second: Decision.deny(note="call me")}, by="ada")
     assert is_paused(half)
     assert [i.id for i in half.interrupts] == [first]
-    done = await make_agent().resume(
-        half.checkpoint.to_json(), answers={first: Decision.approve()}, by="bob"
-    )
+    done = await make_agent().resume(half.checkpoint.to_json(), answers={first: Decision.approve()}, by="bob")
 
     # Every call has exactly one result, in the order of the calls; what ran before did not run again.
     print(done.output)

@@ -38,9 +38,7 @@ async def main() -> None:
     async with make_agent().stream("find suppliers") as run:
         async for event in run:
             if isinstance(event, TextArrived) and "same pages" in event.text:
-                await run.pause(
-                    now=True, by="ada", reason="it repeats itself"
-                )  # closes the model's connection
+                await run.pause(now=True, by="ada", reason="it repeats itself")  # closes the model's connection
         outcome = run.outcome
     assert is_paused(outcome)
     assert outcome.status == "paused"
@@ -48,9 +46,7 @@ async def main() -> None:
     saved = outcome.checkpoint.to_json()
 
     # Resume, perhaps next week and elsewhere. The finished tool is not run again.
-    done = await make_agent().resume(
-        saved, instruction="summarise what you have and stop", by="ada"
-    )
+    done = await make_agent().resume(saved, instruction="summarise what you have and stop", by="ada")
     print("done:", done.output)
     assert done.output == "Summary: three suppliers."
     assert drafts == ["draft about suppliers"]

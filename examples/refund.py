@@ -18,9 +18,7 @@ from adjourn.testing import ScriptedModel, call
 @tool
 async def ask_operator(question: str) -> dict[str, Any]:
     """Ask a human operator for approval."""
-    pause_for(
-        "approval", {"question": question, "severity": "high"}
-    )  # never returns: the answer is the result
+    pause_for("approval", {"question": question, "severity": "high"})  # never returns: the answer is the result
 
 
 def make_agent() -> Agent:

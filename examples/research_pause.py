@@ -16,17 +16,7 @@ from contextlib import chdir
 from pathlib import Path
 
 from adjourn import Agent, Completed, Recorded, Run, Runtime, TextArrived, ToolContext, tool
-from adjourn.core.messages import (
-    Delta,
-    ModelRequest,
-    Reply,
-    Text,
-    TextDelta,
-    ToolCall,
-    ToolResult,
-    Usage,
-    UserMessage,
-)
+from adjourn.core.messages import Delta, ModelRequest, Reply, Text, TextDelta, ToolCall, ToolResult, Usage, UserMessage
 from adjourn.core.records import Returned
 
 QUERIES = ["suppliers of cork", "cork suppliers", "who supplies cork", "cork supplier list"]
@@ -43,10 +33,7 @@ class Researcher:
         told = any(isinstance(m, UserMessage) and "summarise" in m.text for m in request.messages)
         found = [m for m in request.messages if isinstance(m, ToolResult)]
         if told:
-            words, calls = (
-                f"Summary: {len(found)} searches found Amorim, Cork Supply and Granorte.",
-                (),
-            )
+            words, calls = f"Summary: {len(found)} searches found Amorim, Cork Supply and Granorte.", ()
         else:
             query = QUERIES[len(found) % len(QUERIES)]
             words = f"I should search once more, this time for {query!r}."
@@ -100,9 +87,7 @@ async def control() -> None:
         print("pause:   it repeats itself")
         await run.pause(by="operator", reason="repeating itself", now=True)
         outcome = await run.wait()
-        print(
-            f"status:  {outcome.status} after {outcome.usage.requests} model calls, the last one cut off"
-        )
+        print(f"status:  {outcome.status} after {outcome.usage.requests} model calls, the last one cut off")
         print("notes:")
         for message in await run.messages():
             if isinstance(message, ToolResult):
@@ -121,9 +106,7 @@ def check() -> None:
 
 
 async def main() -> None:
-    worker = await asyncio.create_subprocess_exec(
-        sys.executable, HERE, "work", stdout=asyncio.subprocess.PIPE
-    )
+    worker = await asyncio.create_subprocess_exec(sys.executable, HERE, "work", stdout=asyncio.subprocess.PIPE)
     assert worker.stdout is not None
     await worker.stdout.readline()
     await control()

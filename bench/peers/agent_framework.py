@@ -63,12 +63,8 @@ class Scripted(FunctionInvocationLayer, BaseChatClient):
             n = sum(c.call_id.startswith("call_") for c in calls)
             said = [Content.from_text(text(n))]
             if not n:
-                said.append(
-                    Content.from_function_call("call_0", TOOL, arguments=json.dumps(arguments(n)))
-                )
-            return ChatResponse(
-                messages=[Message(role="assistant", contents=said)], response_id=f"r{n}"
-            )
+                said.append(Content.from_function_call("call_0", TOOL, arguments=json.dumps(arguments(n))))
+            return ChatResponse(messages=[Message(role="assistant", contents=said)], response_id=f"r{n}")
 
         return reply()
 
@@ -78,11 +74,7 @@ def history(messages: int) -> list[Any]:
     for k in range(messages // 2):
         call = Content.from_function_call(f"old_{k}", TOOL, arguments=json.dumps(arguments(k)))
         found.append(Message(role="assistant", contents=[Content.from_text(text(k)), call]))
-        found.append(
-            Message(
-                role="tool", contents=[Content.from_function_result(f"old_{k}", result=text(k))]
-            )
-        )
+        found.append(Message(role="tool", contents=[Content.from_function_result(f"old_{k}", result=text(k))]))
     return found
 
 
@@ -100,9 +92,7 @@ async def answer(messages: int, _mode: str, times: int = 6) -> dict[str, float]:
         kept = json.loads(body)
         asked = [Content.from_dict(x) for x in kept["asked"]]
         agreed = [x.to_function_approval_response(True) for x in asked]
-        return await agent.run(
-            [Message(role="user", contents=agreed)], session=AgentSession.from_dict(kept["session"])
-        )
+        return await agent.run([Message(role="user", contents=agreed)], session=AgentSession.from_dict(kept["session"]))
 
     spent: list[tuple[float, float]] = []
     with scratch() as folder:

@@ -20,9 +20,7 @@ async def turns(n: int, _mode: str) -> dict[str, float]:
         rows = OwnRows(folder / "rows.db")
 
         async def keep(data: Any, said: dict[str, Any]) -> None:
-            await data.async_set_state(
-                "messages", [*data.get_state("messages", []), said], emit=False
-            )
+            await data.async_set_state("messages", [*data.get_state("messages", []), said], emit=False)
             rows.put("run", "running", json.dumps(run.save()))
 
         async def model(data: Any) -> None:
@@ -52,10 +50,7 @@ def history(messages: int) -> list[Any]:
     found: list[Any] = [{"role": "user", "text": "begin"}]
     for k in range(messages // 2):
         call = {"id": f"old_{k}", "name": TOOL, "args": arguments(k)}
-        found += [
-            {"role": "assistant", "text": text(k), "calls": [call]},
-            {"role": "tool", "text": text(k)},
-        ]
+        found += [{"role": "assistant", "text": text(k), "calls": [call]}, {"role": "tool", "text": text(k)}]
     return found
 
 

@@ -83,16 +83,11 @@ async def answer(messages: int, _mode: str, times: int = 4) -> dict[str, float]:
             with SetWorkflowID(f"t{k}"):
                 handle = await DBOS.start_workflow_async(talk_and_ask, messages // 2, f"t{k}")
             await PARKED[f"t{k}"].wait()
-            await asyncio.sleep(
-                0.1 + 0.13 * k
-            )  # it polls: answers come at different moments of its round
+            await asyncio.sleep(0.1 + 0.13 * k)  # it polls: answers come at different moments of its round
             with Stopwatch() as watch:
                 began = time.perf_counter()
                 await DBOS.send_async(f"t{k}", True, "approve")
                 await handle.get_result()
             spent.append(((Marks.began - began) * 1e3, watch.cpu * 1e3))
         DBOS.destroy()
-    return {
-        "ms": statistics.median(ms for ms, _ in spent),
-        "cpu_ms": statistics.median(cpu for _, cpu in spent),
-    }
+    return {"ms": statistics.median(ms for ms, _ in spent), "cpu_ms": statistics.median(cpu for _, cpu in spent)}

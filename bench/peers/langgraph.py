@@ -30,14 +30,7 @@ def graph(saver: Any, turns: int, mode: str, *, asks: bool = False) -> Any:
         messages: kept  # type: ignore[valid-type]
 
     async def model(now: Any) -> dict[str, Any]:
-        n = next(
-            (
-                m.tool_calls[0]["args"]["n"] + 1
-                for m in reversed(now["messages"])
-                if isinstance(m, AIMessage)
-            ),
-            0,
-        )
+        n = next((m.tool_calls[0]["args"]["n"] + 1 for m in reversed(now["messages"]) if isinstance(m, AIMessage)), 0)
         calls = [{"id": f"call_{n}", "name": TOOL, "args": arguments(n)}] if n < turns else []
         return {"messages": [AIMessage(text(n), tool_calls=calls)]}
 
@@ -45,21 +38,13 @@ def graph(saver: Any, turns: int, mode: str, *, asks: bool = False) -> Any:
         call = now["messages"][-1].tool_calls[0]
         if asks:
             interrupt({"tool": call["name"], "args": call["args"]})
-        return {
-            "messages": [
-                ToolMessage(
-                    Marks.body(call["args"]["n"]), tool_call_id=call["id"], name=call["name"]
-                )
-            ]
-        }
+        return {"messages": [ToolMessage(Marks.body(call["args"]["n"]), tool_call_id=call["id"], name=call["name"])]}
 
     made = StateGraph(State)
     made.add_node("model", model)
     made.add_node("look", look)
     made.add_edge(START, "model")
-    made.add_conditional_edges(
-        "model", lambda now: "look" if now["messages"][-1].tool_calls else END
-    )
+    made.add_conditional_edges("model", lambda now: "look" if now["messages"][-1].tool_calls else END)
     made.add_edge("look", "model")
     return made.compile(checkpointer=saver)
 
@@ -81,9 +66,7 @@ async def turns(n: int, mode: str) -> dict[str, float]:
         async with saver(folder) as store:
             made = graph(store, n, mode)
             with Stopwatch() as watch:
-                found = await made.ainvoke(
-                    {"messages": [HumanMessage("begin")]}, thread("t", n), durability="sync"
-                )
+                found = await made.ainvoke({"messages": [HumanMessage("begin")]}, thread("t", n), durability="sync")
             assert len(found["messages"]) == 2 * n + 2
         return costs(watch, n, folder)
 
@@ -91,9 +74,7 @@ async def turns(n: int, mode: str) -> dict[str, float]:
 def history(messages: int) -> list[Any]:
     found: list[Any] = [HumanMessage("begin")]
     for k in range(messages // 2):
-        found.append(
-            AIMessage(text(k), tool_calls=[{"id": f"old_{k}", "name": TOOL, "args": arguments(-1)}])
-        )
+        found.append(AIMessage(text(k), tool_calls=[{"id": f"old_{k}", "name": TOOL, "args": arguments(-1)}]))
         found.append(ToolMessage(text(k), tool_call_id=f"old_{k}", name=TOOL))
     return found
 
@@ -105,14 +86,10 @@ async def answer(messages: int, mode: str, times: int = 6) -> dict[str, float]:
         async with saver(folder) as store:
             made = graph(store, 1, mode, asks=True)
             for k in range(times):
-                await made.ainvoke(
-                    {"messages": history(messages)}, thread(f"t{k}", 10), durability="sync"
-                )
+                await made.ainvoke({"messages": history(messages)}, thread(f"t{k}", 10), durability="sync")
                 spent.append(
                     await answered(
-                        lambda k=k: made.ainvoke(
-                            Command(resume=True), thread(f"t{k}", 10), durability="sync"
-                        )
+                        lambda k=k: made.ainvoke(Command(resume=True), thread(f"t{k}", 10), durability="sync")
                     )
                 )
     return {

@@ -29,13 +29,9 @@ class Scripted(Model):
     def __init__(self, turns: int) -> None:
         self.turns = turns
 
-    async def get_response(
-        self, system_instructions: Any, input: Any, *_: Any, **__: Any
-    ) -> ModelResponse:
+    async def get_response(self, system_instructions: Any, input: Any, *_: Any, **__: Any) -> ModelResponse:
         said: list[Any] = input if isinstance(input, list) else []
-        calls = (
-            x for x in reversed(said) if isinstance(x, dict) and x.get("type") == "function_call"
-        )
+        calls = (x for x in reversed(said) if isinstance(x, dict) and x.get("type") == "function_call")
         n = next((int(x["call_id"][5:]) + 1 for x in calls if x["call_id"].startswith("call_")), 0)
         output = [assistant_message(text(n), item_id=f"m{n}")]
         if n < self.turns:
@@ -72,21 +68,8 @@ def history(messages: int) -> list[Any]:
     found: list[Any] = [{"role": "user", "content": "begin"}]
     for k in range(messages // 2):
         said = [{"type": "output_text", "text": text(k), "annotations": [], "logprobs": []}]
-        found.append(
-            {
-                "type": "message",
-                "role": "assistant",
-                "id": f"m_{k}",
-                "status": "completed",
-                "content": said,
-            }
-        )
-        call = {
-            "id": f"old_{k}",
-            "call_id": f"old_{k}",
-            "name": TOOL,
-            "arguments": json.dumps(arguments(k)),
-        }
+        found.append({"type": "message", "role": "assistant", "id": f"m_{k}", "status": "completed", "content": said})
+        call = {"id": f"old_{k}", "call_id": f"old_{k}", "name": TOOL, "arguments": json.dumps(arguments(k))}
         found.append({"type": "function_call", **call})
         found.append({"type": "function_call_output", "call_id": f"old_{k}", "output": text(k)})
     return found

@@ -3,21 +3,8 @@
 import statistics
 from typing import Any
 
-from pydantic_ai import (
-    Agent,
-    DeferredToolRequests,
-    DeferredToolResults,
-    ModelMessagesTypeAdapter,
-    UsageLimits,
-)
-from pydantic_ai.messages import (
-    ModelRequest,
-    ModelResponse,
-    TextPart,
-    ToolCallPart,
-    ToolReturnPart,
-    UserPromptPart,
-)
+from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ModelMessagesTypeAdapter, UsageLimits
+from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
 from pydantic_ai.models.function import FunctionModel
 from words import Stopwatch, scratch, text
 
@@ -35,9 +22,7 @@ def model(turns: int) -> FunctionModel:
             for p in m.parts
             if isinstance(p, ToolCallPart)
         )
-        n = next(
-            (int(p.tool_call_id[5:]) + 1 for p in calls if p.tool_call_id.startswith("call_")), 0
-        )
+        n = next((int(p.tool_call_id[5:]) + 1 for p in calls if p.tool_call_id.startswith("call_")), 0)
         parts: list[Any] = [TextPart(text(n))]
         if n < turns:
             parts.append(ToolCallPart(TOOL, arguments(n), tool_call_id=f"call_{n}"))
@@ -53,14 +38,7 @@ async def turns(n: int, _mode: str) -> dict[str, float]:
 
     with scratch() as folder:
         address = f"sqlite:///{folder / 'dbos.sqlite'}"
-        DBOS(
-            config={
-                "name": "bench",
-                "system_database_url": address,
-                "log_level": "ERROR",
-                "application_version": "1",
-            }
-        )
+        DBOS(config={"name": "bench", "system_database_url": address, "log_level": "ERROR", "application_version": "1"})
         agent: Any = Agent(model(n), name="bench", capabilities=[DBOSDurability()])
 
         @agent.tool_plain
@@ -102,17 +80,13 @@ async def answer(messages: int, _mode: str, times: int = 6) -> dict[str, float]:
         said = ModelMessagesTypeAdapter.validate_json(body)
         ids = [p.tool_call_id for p in said[-1].parts if isinstance(p, ToolCallPart)]
         agreed = DeferredToolResults(approvals=dict.fromkeys(ids, True))
-        return await agent.run(
-            message_history=said, deferred_tool_results=agreed, usage_limits=UNLIMITED
-        )
+        return await agent.run(message_history=said, deferred_tool_results=agreed, usage_limits=UNLIMITED)
 
     spent: list[tuple[float, float]] = []
     with scratch() as folder:
         rows = OwnRows(folder / "rows.db")
         for k in range(times):
-            parked = await agent.run(
-                "go", message_history=history(messages), usage_limits=UNLIMITED
-            )
+            parked = await agent.run("go", message_history=history(messages), usage_limits=UNLIMITED)
             assert isinstance(parked.output, DeferredToolRequests)
             rows.put(f"t{k}", "waiting", parked.all_messages_json())
             spent.append(await answered(lambda k=k: resume(rows.get(f"t{k}"))))

@@ -46,11 +46,7 @@ def size_of(folder: Path) -> int:
 
 def costs(watch: Stopwatch, n: int, folder: Path) -> dict[str, float]:
     """The figures of a run of n turns."""
-    return {
-        "cpu_ms": watch.cpu / n * 1e3,
-        "wall_ms": watch.wall / n * 1e3,
-        "bytes": size_of(folder) / n,
-    }
+    return {"cpu_ms": watch.cpu / n * 1e3, "wall_ms": watch.wall / n * 1e3, "bytes": size_of(folder) / n}
 
 
 async def answered(resume: Callable[[], Awaitable[Any]]) -> tuple[float, float]:
@@ -70,9 +66,7 @@ class OwnRows:
         self._db = sqlite3.connect(path, isolation_level=None)
         self._db.execute("pragma journal_mode=wal")
         self._db.execute("pragma synchronous=full")
-        self._db.execute(
-            "create table if not exists run (id text primary key, status text, body blob)"
-        )
+        self._db.execute("create table if not exists run (id text primary key, status text, body blob)")
 
     def put(self, id: str, status: str, body: str | bytes) -> None:
         self._db.execute(

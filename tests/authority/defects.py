@@ -50,37 +50,37 @@ def _anything(*_: Any) -> None:
 CONDITIONS: dict[str, Condition] = {
     "1_any_word": Condition(
         "an answer is taken for a yes",
-        'return x.verdict == "approve"', 'return x.verdict in ("approve", "value")', "a value", "says_yes",
+        'return decided.verdict == "approve"', 'return decided.verdict in ("approve", "value")', "a value", "says_yes",
     ),
     "1_any_choice": Condition(
-        "any choice about a call in doubt lets it run", 'chosen(x).get("choice") == "run"', "True", "another choice", "says_yes",
+        "any choice about a call in doubt lets it run", 'chosen(decided).get("choice") == "run"', "True", "another choice", "says_yes",
     ),
     "1_denied": Condition(
-        "a denial does not count", 'if any(x.verdict == "deny" for x in decisions):', "if False:", "a denial"
+        "a denial does not count", 'if any(decided.verdict == "deny" for decided in decisions):', "if False:", "a denial"
     ),
     "2_rules": Condition(
         "rules may ask that nobody was asked about",
-        "if more := sorted({slot.rule for slot in intended.gate} - known):", "if more := list[str]():", "a rule more",
+        "if more := sorted(_rules(intended.gate) - _rules(gate_of(asked))):", "if more := list[str]():", "a rule more",
     ),
     "3_bytes": Condition("other arguments than those that were agreed to", EXACTLY, "if False:", "other bytes"),
     "3_definition": Condition("another tool than the one that was agreed to", EXACTLY, "if False:", "another definition"),
     "4_call": Condition(
         "an agreement for one call lets another run",
-        'if intended.call != asked.call and not all(x.scope == "run" for x in agreed):', "if False:", "another call",
+        "if intended.call != asked.call and not are_for_run(agreed):", "if False:", "another call",
     ),
     "5_seen": Condition(
-        "who saw something else has agreed as well", " or x.digest != asked.digest", "", "decided.digest"
+        "who saw something else has agreed as well", " or decided.digest != asked.digest", "", "decided.digest"
     ),
     "5_shown": Condition(
         "what was asked may be changed under its digest", "if not is_as_shown(run, asked):", "if False:", "asked.describes"
     ),
     "6_deadline": Condition(
-        "an agreement after the deadline counts", "if asked.expires and any(", "if False and any(", "late"
+        "an agreement after the deadline counts", "if asked.expires and max(", "if False and max(", "late"
     ),
     "6_life": Condition(
         "an agreement has no end", "if (until := lapses(asked, agreed)) and now >= until:", "if False:", "lapsed"
     ),
-    "7_seats": Condition("too few are enough", "if empty:", "if False:", "a vote less"),
+    "7_seats": Condition("too few are enough", "for slot in empty)", "for slot in ())", "a vote less"),
     "7_groups": Condition("anybody fits", STRANGER, "if False:", "a voter of no group", "fits"),
     "7_requester": Condition(
         "whoever shaped it fits", " and not is_known(vote.by, requesters)", "", "a voter has shaped it", "fits"
@@ -96,7 +96,7 @@ CONDITIONS: dict[str, Condition] = {
     ),
     "8_used": Condition("an agreement is used twice", "if spent:", "if False:", "used"),
     "9_signed": Condition(
-        "a decision counts without its signature", "agreed = [x for x in agreed if genuine(x)]", "agreed = [*agreed]", "not genuine"
+        "a decision counts without its signature", "agreed = list(filter(genuine, agreed))", "agreed = [*agreed]", "not genuine"
     ),
 }  # fmt: skip
 
@@ -113,7 +113,7 @@ AUTHORITY: dict[str, Defect] = {
     ),
     "the_worker_says_when": Defect(
         "the store asks the intent what time it is",
-        rewriting(leases, "_authorised", "frozenset(row.requesters), now, spent", "frozenset(row.requesters), intended.at, spent"),
+        rewriting(leases, "_authorised", "        now,\n        spent,", "        intended.at,\n        spent,"),
         HERE + "commits.py::test_no_store_takes_an_intent_that_is_not_what_was_agreed_to[memory]",
     ),
     "any_journal_is_imported": Defect(

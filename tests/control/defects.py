@@ -71,7 +71,7 @@ TIME: dict[str, Defect] = {
     ),
     "asked_while_cancelled": Defect(
         "people are asked again about a run that is being cancelled",
-        rewriting(deadlines, "due", "[] if cancelling else ", ""),
+        rewriting(deadlines, "due", "if not cancelling:", "if True:"),
         TWO + "two_approvals_that_expire_together[cancel-escalate]",
     ),
     "one_limit_twice": Defect(
@@ -110,7 +110,7 @@ TIME: dict[str, Defect] = {
     ),
     "early_for_everybody": Defect(
         "an early event answers a question, whoever sent it",
-        rewriting(events, "_answers", "if not sent.decides or", "if False and not sent.decides or"),
+        rewriting(events, "_answers", "not sent.decides", "False and not sent.decides"),
         EARLY + "an_early_event_settles_a_question_only_if_it_could_have_answered_it",
     ),
     "taken_twice": Defect(

@@ -90,7 +90,9 @@ LIVENESS: dict[str, Defect] = {
     ),
     "a_cut_is_a_failure": Defect(
         "an error that cutting a body off may have caused says that nothing happened",
-        rewriting(runner, "_ended_badly", "if desk.cut and _is_cancelled()", "if False"),
+        rewriting(
+            runner, "_ended_badly", "desk.cut\n        and _is_cancelled()", "False\n        and _is_cancelled()"
+        ),
         CLOSING + "an_error_that_the_cut_may_have_caused_is_not_taken_for_a_failure",
     ),
     "waiters_look_again": Defect(

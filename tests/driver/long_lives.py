@@ -44,8 +44,7 @@ LONG_LIVES: dict[str, Defect] = {
     ),
     "trusting": Defect(
         "whoever trusts only some people believes a snapshot",
-        rewriting(snapshots, "folded_and_sized", "found = await _restored(store, run) if trust is None else None",
-                  "found = await _restored(store, run)"),
+        rewriting(snapshots, "folded_and_sized", "    if trust is None:\n        found", "    if True:\n        found"),
         SNAPSHOTS + "whoever_trusts_only_some_people_folds_for_themselves[memory]",
     ),
     "no_slices": Defect(

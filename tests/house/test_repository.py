@@ -18,7 +18,6 @@ FUNCTION_LINES = 70
 # What is larger than the house allows, and how large it may stay: "core/state.py" or "core/state.py::fold".
 # The numbers only go down.
 LARGER: dict[str, int] = {
-    "agent/tool.py::__init__": 77,
     "cli/commands/checkpoint.py::resume": 82,
     "cli/commands/db.py::prune": 73,
     "cli/commands/run.py::run": 87,

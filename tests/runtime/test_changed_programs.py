@@ -161,7 +161,7 @@ async def test_a_run_that_no_worker_fits_says_so_wherever_people_look(db: str) -
     paid: list[Any] = []
     await _approved(db, paid)
     await _refused(db, paid)
-    why = "no worker fits: tool 'refund' has another schema or effect"
+    why = "tool 'refund' has another schema or effect"
     for words in (("runs", "--json"), ("show", "r1", "--json"), ("doctor", "--json")):
         said = await asyncio.to_thread(CliRunner().invoke, app, [*words, "--db", db])
         assert why in said.output, words

@@ -490,8 +490,8 @@ def test_a_folder_is_not_a_file(folder: Path) -> None:
 READ_ONLY = """
 import os, sys
 from adjourn.errors import StoreError
-from adjourn.stores.rules.values import Ask
-from adjourn.stores.rules.transaction import Rule
+from adjourn.stores.rules.values import ReadRequest
+from adjourn.stores.rules.transaction import StoreRule
 from adjourn.stores.sqlite import SQLiteStore
 if os.geteuid() == 0:
     os.setgroups([])

@@ -25,11 +25,8 @@ def due(plan: Plan, state: State, now: float) -> None:
         if ends == "due":
             plan.moves.append(Closed(i=record.i, why="due"))
         elif ends == "escalate" and isinstance(record, Asked):
-            plan.moves += (
-                []
-                if cancelling
-                else [Closed(i=record.i, why="void"), escalated(state, record, now)]
-            )
+            if not cancelling:
+                plan.moves += [Closed(i=record.i, why="void"), escalated(state, record, now)]
         else:
             plan.moves.append(Closed(i=record.i, why="expired"))
     if cancelling:

@@ -73,18 +73,13 @@ async def folded_and_sized(
     store: Store, run: str, trust: Trust | None = None, earlier: EarlierTurns | None = None
 ) -> tuple[State, int]:
     """The same, and about how many bytes of a journal are in it."""
+    found, after = None, 0
     if trust is None:
         found = await _restored(store, run)
-    else:
-        found = None
-    if found is None and trust is None and (chapter := (await store.get(run)).chapter):
-        found = State(), 0
-        after = chapter - 1
-    else:
-        if found is not None:
-            after = found[0].seq
-        else:
-            after = 0
+    if found is not None:
+        after = found[0].seq
+    elif trust is None and (chapter := (await store.get(run)).chapter):
+        found, after = (State(), 0), chapter - 1
     if found is not None:
         tail = await store.load(run, after)
         try:

@@ -159,7 +159,7 @@ class LocalRuntime(Runtime):
     ) -> None:
         if resources is not None and not isinstance(resources, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid(
-                f"resources= takes the live objects by name, {{name: object}}, not {resources!r:.80}"
+                f"resources= must be the live objects by name, {{name: object}}, got {resources!r:.80}"
             )
         self._definition, self._program = definition, program or definition.program
         self._on_change = definition.on_change
