@@ -119,9 +119,9 @@ def body() -> str:
 
 @pytest.mark.parametrize("options", [{"undo": "void"}, {"undo": 1}, {"effect": "verifiable", "verify": "look"}])
 def test_an_undo_or_a_verify_that_is_not_callable_is_refused_where_it_is_written(options: dict[str, Any]) -> None:
-    with pytest.raises(InvalidDefinition, match="takes a function"):
+    with pytest.raises(InvalidDefinition, match="must be a function"):
         tool(**options)(body)
-    with pytest.raises(InvalidDefinition, match="takes a function"):
+    with pytest.raises(InvalidDefinition, match="must be a function"):
         Tool("x", "", {"type": "object"}, body, **options)
 
 
