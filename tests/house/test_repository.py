@@ -24,7 +24,6 @@ LARGER: dict[str, int] = {
     "cli/commands/serve.py::serve": 80,
     "cli/commands/worker.py::worker": 73,
     "core/ids.py": 640,
-    "core/records.py": 602,
     "errors.py": 671,
     "runtime/runtime.py": 652,
     "server/api/operations.py": 633,

@@ -534,42 +534,7 @@ Move = (
     | RunCancelled
     | CancelAsked
 )
-AnyRecord = (
-    Started
-    | Decided
-    | PauseAsked
-    | Resumed
-    | CancelAsked
-    | Said
-    | Emitted
-    | Accepted
-    | Forked
-    | Claimed
-    | Released
-    | Replied
-    | Broke
-    | Summarised
-    | Returned
-    | Suspended
-    | Stepped
-    | Yielded
-    | Faulted
-    | Doubted
-    | Verified
-    | Late
-    | Disowned
-    | Restored
-    | Erased
-    | Intended
-    | Asked
-    | Closed
-    | Reminded
-    | Parked
-    | Upgraded
-    | Chapter
-    | RunCompleted
-    | RunCancelled
-)
+AnyRecord = Started | Command | Fact | Move | Erased | Chapter
 
 
 def disowned(records: Iterable[AnyRecord]) -> set[int]:
