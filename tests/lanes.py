@@ -94,6 +94,7 @@ SLOW = (
     "stores/test_tampering.py::test_a_change_of_any_cell_of_any_table_shows_and_so_does_the_loss_of_any_row",
     "stores/test_world_changes.py",
     "stores/test_write_ahead_log.py",
+    "views/test_surfaces.py",
 )
 
 EVENTS = {
