@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 from tests import lanes
+from tests.again import TriedAgain
 from tests.lawful import every_plan
 from tests.slowest import SlowestFiles
 from tests.stores.postgres.server import postgres  # noqa: F401  # pyright: ignore[reportUnusedImport]  a fixture
@@ -30,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--fast"):
         config.pluginmanager.register(lanes.FastLane())
     config.pluginmanager.register(SlowestFiles())
+    config.pluginmanager.register(TriedAgain())
     for name in SECRETS:
         os.environ.pop(name, None)
     config.addinivalue_line(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.again import wait_until
 from tests.cli import yard
 from tests.cli.conftest import SECONDS, AtTerminal, Pty, Run, advance
 
@@ -25,7 +26,7 @@ def _gates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def reached(name: str) -> None:
     until = time.monotonic() + SECONDS
     while not Path(f"{name}.reached").exists():
-        assert time.monotonic() < until, f"{name} was never reached"
+        wait_until(until, f"{name} was never reached")
         time.sleep(0.01)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.again import wait_until
 from tests.cli import yard
 from tests.cli.conftest import SECONDS, AtTerminal, Pty, Run
 from tests.cli.test_run import ledger, only_run, reached
@@ -70,7 +71,7 @@ def test_text_arrives_while_the_model_still_writes(background: Start, terminal: 
     background("talker")
     until = time.monotonic() + SECONDS
     while adjourn("show", "ship-1").code:
-        assert time.monotonic() < until
+        wait_until(until)
         time.sleep(0.05)
     pty = terminal("watch", "ship-1")
     pty.see("word9 ")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from tests.again import wait_until
 from tests.cli import shop
 from tests.cli.conftest import SECONDS, Run, begin
 
@@ -104,7 +105,8 @@ def test_a_killed_worker_is_replaced_and_the_key_is_the_same(worker: Callable[..
     first = worker(f"{SHOP}:sender", SHOP_LEDGER=str(ledger), SHOP_SLOWLY="60")
     until = time.monotonic() + SECONDS
     while not ledger.exists() or not ledger.read_text():
-        assert first.poll() is None and time.monotonic() < until
+        assert first.poll() is None
+        wait_until(until)
         time.sleep(0.01)
     first.kill()
     first.wait(SECONDS)
@@ -180,7 +182,7 @@ def test_a_worker_ends_although_a_body_does_not_and_says_which(worker: Callable[
     asyncio.run(_start(agent, "r-1"))
     until = time.monotonic() + SECONDS
     while not Path("began").exists():
-        assert time.monotonic() < until
+        wait_until(until)
         time.sleep(0.02)
     one.send_signal(signal.SIGTERM)
     _, err = one.communicate(timeout=SECONDS)

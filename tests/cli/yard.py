@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.again import wait_until
+
 from adjourn import Agent, Flow, FlowContext, Policy, ToolContext, ask, ask_human, tool
 from adjourn.testing import ScriptedModel, call, streamed
 
@@ -21,7 +23,7 @@ async def gate(name: str) -> None:
     (folder() / f"{name}.reached").touch()
     until = time.monotonic() + SECONDS
     while not (folder() / name).exists():
-        assert time.monotonic() < until
+        wait_until(until)
         await asyncio.sleep(0.01)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
+from tests.again import in_time
 
 from adjourn import Checkpoint, CheckpointInvalid, InvalidDefinition
 from adjourn.core import envelope as envelope_module
@@ -408,7 +409,7 @@ def test_a_hundred_megabytes_are_refused_in_bounded_time_and_memory(make: Callab
     try:
         with pytest.raises(CheckpointInvalid):
             Checkpoint.from_json(data, secret=SECRET)
-        assert time.perf_counter() - begun < 3
+        in_time(time.perf_counter() - begun, 3)
         assert tracemalloc.get_traced_memory()[1] < 3 * HUGE
     finally:
         tracemalloc.stop()
@@ -447,7 +448,7 @@ def test_fifteen_megabytes_of_nothing_are_refused_before_they_are_built(body: st
     try:
         with pytest.raises(CheckpointInvalid):
             Checkpoint.from_json(data)
-        assert time.process_time() - begun < 1
+        in_time(time.process_time() - begun, 1)
         assert tracemalloc.get_traced_memory()[1] < 8 * DENSE
     finally:
         tracemalloc.stop()

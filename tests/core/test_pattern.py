@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from tests.again import in_time
 
 from adjourn.core.pattern import HEAVIEST, WORK, InvalidPattern, Pattern, anywhere, whole
 
@@ -25,7 +26,7 @@ def test_what_stalls_a_backtracking_engine_takes_no_time(pattern: str) -> None:
     for text in ("a" * 26 + "!", "a" * 10_000 + "!", "aé" * 10_000):
         whole(pattern).fits(text)
         anywhere(pattern).fits(text)
-    assert time.process_time() - started < 1.0
+    in_time(time.process_time() - started, 1.0)
 
 
 @pytest.mark.parametrize("pattern", [r"(.*\w){200}", r"(?:a?){1000}a{1000}", r"[\w\d]{1,100}x", r"((\w?){5}){20}"])
@@ -35,7 +36,7 @@ def test_a_heavy_pattern_gets_shorter_texts(pattern: str) -> None:
     longest = "aé" * (WORK // compiled.weight // 2)
     started = time.process_time()
     compiled.fits(longest)
-    assert time.process_time() - started < 1.0
+    in_time(time.process_time() - started, 1.0)
     with pytest.raises(ValueError, match="too long for this pattern"):
         compiled.fits(longest + "aé")
 
@@ -74,7 +75,7 @@ def test_a_pattern_that_repeats_too_often_is_refused_before_it_is_compiled() -> 
     started = time.process_time()
     with pytest.raises(InvalidPattern, match="too often"):
         whole(f"(?:(?:a{{{HEAVIEST}}}){{1000}}){{1000}}")
-    assert time.process_time() - started < 0.1
+    in_time(time.process_time() - started, 0.1)
 
 
 @pytest.mark.parametrize(

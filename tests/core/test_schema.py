@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from tests.again import in_time
 
 from adjourn.core.schema import MAX_BYTES, MAX_DEPTH, STEPS, check, check_defaults, check_schema
 from adjourn.core.schema_document import EndlessDefaults, TooMuchWork, filled, names_of, possible
@@ -186,7 +187,7 @@ def test_no_schema_and_no_value_takes_for_ever(schema: Any, value: Any) -> None:
         check(schema, value, "answer")
     except InvalidAnswer as e:
         assert len(str(e)) < 500
-    assert time.process_time() - started < 4.0
+    in_time(time.process_time() - started, 4.0)
 
 
 @pytest.mark.parametrize("key", ["anyOf", "oneOf", "allOf"])
@@ -199,7 +200,7 @@ def test_no_schema_takes_for_ever_to_be_looked_at(key: str) -> None:
     assert not possible(schema, "b")
     assert names_of(schema) == ["a"]
     filled(schema, {})
-    assert time.process_time() - started < 1.0
+    in_time(time.process_time() - started, 1.0)
 
 
 def test_a_check_that_needs_more_than_it_was_given_says_so_to_the_caller() -> None:
@@ -328,7 +329,7 @@ def test_defaults_without_an_end_are_refused(schema: Any) -> None:
         filled(schema, {})
     with pytest.raises(InvalidDefinition, match="do not end"):
         check_defaults(schema, "input_schema")
-    assert time.process_time() - started < 4.0
+    in_time(time.process_time() - started, 4.0)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.again import PLANTED
 from tests.authority.defects import AUTHORITY
 from tests.bodies.defects import BODIES
 from tests.control.defects import TIME
@@ -44,8 +45,6 @@ POINTS = "tests/crash/test_crash_points.py::test_an_agent_ends_the_same_whatever
 RUNTIME = "tests/runtime/test_"
 
 
-PLANTED = "ADJOURN_PLANTED_DEFECT"
-"""In the environment of the processes that such a test starts, so that they have the defect as well."""
 SOON = "3"
 """A defect often shows as something that never happens; nobody needs to wait long for it."""
 

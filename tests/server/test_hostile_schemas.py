@@ -4,6 +4,7 @@ import asyncio
 import time
 from typing import Any
 
+from tests.again import in_time
 from tests.driver.test_loop_stays_free import HOSTILE
 from tests.server.world import Client, at
 
@@ -47,7 +48,8 @@ async def test_answers_that_are_hard_to_check_hold_up_nobody() -> None:
                 assert (await other.get("me")).status_code == 200
                 longest, asked = max(longest, time.monotonic() - began), asked + 1
             await hostile
-        assert asked > 1 and longest < SOON
+        assert asked > 1
+        in_time(longest, SOON)
         assert codes <= {409, 413, 422}, codes
         assert {item.kind for item in await rt.inbox()} == {"question"}
         assert len(await rt.inbox()) == len(agents), "nothing was answered"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.again import in_time, wait_until
 from tests.control.world import Ledger
 from tests.zoo.animals import ANIMALS, Zoo
 
@@ -73,7 +74,7 @@ async def to_the_end(rt: Runtime, ledger: Ledger, run: Run[Any]) -> str:
     """Until it has ended, answering truthfully. A run that waits while nobody is asked is stranded."""
     until, alone, asked = time.monotonic() + LIMIT, 0, 0
     while (status := (await rt.store.get(run.id)).status.value) not in ENDED:
-        assert time.monotonic() < until, f"{run.id} does not end: {status}"
+        wait_until(until, f"{run.id} does not end: {status}")
         items = await rt.inbox(run=run.id)
         if status == "paused":
             await run.resume(by="ann")
@@ -160,7 +161,7 @@ async def test_close(animal: str, address: str, ledger: Ledger) -> None:
     began = time.monotonic()
     await rt.__aexit__(None, None, None)
     blocked = 0.1 * len(runs) if animal == "blocks" else 0.0
-    assert time.monotonic() - began < GRACE + 1.0 + blocked
+    in_time(time.monotonic() - began, GRACE + 1.0 + blocked)
     async with runtime(address, zoo, animal) as rt:
         for run in runs:
             await to_the_end(rt, ledger, await rt.get(run))
@@ -176,7 +177,7 @@ async def test_kill(animal: str, address: str, ledger: Ledger) -> None:
     try:
         until = time.monotonic() + LIMIT
         while not any(ledger.lines(run, "began") for run in runs):
-            assert time.monotonic() < until, "nothing began"
+            wait_until(until, "nothing began")
             await asyncio.sleep(0.01)
     finally:
         process.send_signal(signal.SIGKILL)

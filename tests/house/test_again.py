@@ -1,0 +1,62 @@
+"""A test that failed for want of time is tried again; every other failure is red the first time."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.again import PLANTED, in_time, may_try_again
+from tests.house.defects import ROOT
+
+LATE = "raise TimeoutError('no answer')"
+GROUP = "raise ExceptionGroup('two', [TimeoutError('no answer'), TimeoutError()])"
+MIXED = "raise ExceptionGroup('two', [TimeoutError('no answer'), AssertionError('twice')])"
+WRONG = "assert 2 == 1, 'the refund ran twice'"
+SLOW = "in_time(1.4, 1.0)"
+
+TEST = """
+from tests.again import in_time
+attempts = []
+def test_it():
+    attempts.append(1)
+    if len(attempts) <= {failing}:
+        {failure}
+"""
+
+
+@pytest.mark.parametrize(
+    ("failure", "failing", "passes"),
+    [
+        (LATE, 1, True), (LATE, 2, True), (LATE, 3, False), (SLOW, 2, True), (SLOW, 3, False),
+        (GROUP, 1, True), (MIXED, 1, False), (WRONG, 1, False), ("raise ValueError()", 1, False),
+    ],
+)  # fmt: skip
+def test_what_a_test_that_fails_at_first_comes_to(failure: str, failing: int, passes: bool, tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(
+        "from tests.again import TriedAgain\ndef pytest_configure(config): config.pluginmanager.register(TriedAgain())\n"
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "test_one.py").write_text(TEST.format(failing=failing, failure=failure))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""}
+    environment.pop(PLANTED, None)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n", "1", "-p", "no:cacheprovider", "-c", "pytest.ini", "test_one.py"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, env=environment, check=False,
+    )  # fmt: skip
+    assert (done.returncode == 0) == passes, done.stdout + done.stderr
+    retried = failure in (LATE, SLOW, GROUP)
+    assert ("tried again, because time ran out" in done.stdout) == retried
+
+
+def test_a_planted_defect_is_never_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(PLANTED, raising=False)
+    assert may_try_again([TimeoutError()])
+    monkeypatch.setenv(PLANTED, "some defect")
+    assert not may_try_again([TimeoutError()])
+
+
+def test_what_took_too_long_says_how_long() -> None:
+    in_time(0.9, 1.0)
+    with pytest.raises(TimeoutError, match=r"it took 1\.400 s, and 1\.0 s are promised"):
+        in_time(1.4, 1.0)
