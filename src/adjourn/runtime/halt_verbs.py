@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from adjourn.core.halt import check_scope
 from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import Invalid
+from adjourn.runtime.origin import HasOrigin
 from adjourn.stores.protocol import Halt, Store
 
 
-class HaltVerbs:
+class HaltVerbs(HasOrigin):
     """What `Runtime` can do with halts."""
-
-    origin: str
 
     @property
     def store(self) -> Store:

@@ -23,6 +23,7 @@ from adjourn.errors import (
     UnknownRun,
 )
 from adjourn.runtime.checkpoint import Checkpoint
+from adjourn.runtime.origin import HasOrigin
 from adjourn.stores.erasure import Hold, Pruning
 from adjourn.stores.protocol import RunRow, Store
 
@@ -116,10 +117,9 @@ def _kept(given: Span, name: str) -> float:
     return span(given, name)
 
 
-class PruneVerbs:
+class PruneVerbs(HasOrigin):
     """What `Runtime` can do about what need not be known any more."""
 
-    origin: str
     secret: str | None
     archive: Folder | None
 

@@ -1,8 +1,6 @@
 """The runtime: a store, programs, and every verb. Any number of processes may have one on the same
 store."""
 
-import os
-import socket
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -97,7 +95,6 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
     """
 
     secret: str | None = None
-    origin: str = ""
     _on_change: OnChange = "refuse"
     _store: Store | None = None
     _worker: "RunWorker | None" = None
@@ -137,13 +134,14 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         if secret is not None:
             # a secret that protects nothing is refused here, not at the first checkpoint
             key_ring(secret)
+        super().__init__()
         self.secret = secret
         self._audit_key, self._audit_keys = audit_key, ()
         self._sealer: Sealer | None = None
         self.signatures = Signatures(deciders, signing_key)
         self.archive, self._retention = archive, Retention(self, retain, archive)
         self.programs: dict[str, Definition[Any]] = {}
-        self.feed, self.origin = Feed(), f"{socket.gethostname()}:{os.getpid()}"
+        self.feed = Feed()
         self.clock: Clock = SystemClock()
 
     async def __aenter__(self) -> Self:

@@ -3,7 +3,6 @@ everything."""
 
 import asyncio
 from collections import OrderedDict
-from copy import copy
 
 from starlette.requests import Request
 
@@ -33,11 +32,9 @@ class AppState:
         self.verifying, self.parsing = asyncio.Lock(), asyncio.Lock()
         self._programs: OrderedDict[str, str] = OrderedDict()
 
-    def seen_from(self, request: Request) -> Runtime:
-        """The runtime, for one request: the audit says from where it came."""
-        view = copy(self.runtime)
-        view.origin = f"{self.runtime.origin} http {self.guard.address(request) or '?'}"
-        return view
+    def origin_of(self, request: Request) -> str:
+        """From where a request comes, for the audit."""
+        return f"http {self.guard.address(request) or '?'}"
 
     async def program_of(self, run: str) -> str:
         """A run's program; it never changes, so it is looked up once."""

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from adjourn.core.codec import encode, loads
 from adjourn.core.schema import check
 from adjourn.errors import Invalid, InvalidAnswer
+from adjourn.runtime.origin import serving
 from adjourn.runtime.runtime import Runtime
 from adjourn.server.auth import Identity, Right
 from adjourn.server.problem import Problem
@@ -92,12 +93,13 @@ class Operation:
             body = await self._read_body(desk, request)
         else:
             body = {}
-        call = ApiRequest(desk, desk.seen_from(request), who, request, path, query, body)
+        call = ApiRequest(desk, desk.runtime, who, request, path, query, body)
         if self.happens_once:
             call.request_id = idempotency_key(who, request)
         else:
             call.request_id = ""
-        value = await self.handler(call)
+        with serving(desk.origin_of(request)):
+            value = await self.handler(call)
         if isinstance(value, Response):
             return value
         return answered(value)
