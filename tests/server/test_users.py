@@ -258,7 +258,7 @@ def test_a_removal_that_fails_at_any_statement_has_changed_nothing(path: str, fa
     users = Users(path)
     key = users.add("ana", "admin")
     cookie = users.open_session("ana", key)
-    real, count = users._db, 0
+    real, count = users._table._db, 0
 
     class Breaking:
         def execute(self, sql: str, *values: object) -> object:
@@ -268,10 +268,10 @@ def test_a_removal_that_fails_at_any_statement_has_changed_nothing(path: str, fa
                 raise sqlite3.OperationalError("disk I/O error")
             return real.execute(sql, *values)  # pyright: ignore[reportArgumentType]
 
-    users._db = Breaking()  # type: ignore[assignment]
+    users._table._db = Breaking()  # type: ignore[assignment]
     with pytest.raises(sqlite3.OperationalError):
         users.remove("ana")
-    users._db = real
+    users._table._db = real
     assert users.by_key(key) is not None
     assert users.session(cookie) == "ana"
     users.remove("ana")

@@ -8,10 +8,14 @@ place for errors.
 import ast
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import typer
+
+if TYPE_CHECKING:
+    from adjourn.stores.database import Database
 
 MOST = 50
 _ID = re.compile(r"[A-Za-z0-9._:?/-]+")
@@ -21,62 +25,25 @@ choose ids."""
 
 def complete_runs(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """The newest runs whose id begins so."""
-    sql = (
-        "select id, status || '  ' || program || '  ' || title from run where substr(id, "
-        "1, ?1) = ?2 order by n desc limit ?3"
-    )
-    elsewhere = (
-        "select id, status || '  ' || program || '  ' || title from adjourn.run where "
-        "starts_with(id, %(begun)s) "
-        "order by n desc limit %(most)s"
-    )
-    return _found(ctx, sql, elsewhere, incomplete)
+    return _found(ctx, lambda database: database.runs_like(incomplete, MOST))
 
 
 def complete_items(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """What waits for a person, by its id."""
-    sql = (
-        "select r.id || ':' || x.i as item, x.kind || '  ' || r.program || '  ' || r.title from interrupt x "
-        "join run r on r.n = x.run where x.state = 'open' and substr(item, 1, ?1) = ?2 "
-        "order by x.opened_at limit ?3"
-    )
-    elsewhere = (
-        "select r.id || ':' || x.i, x.kind || '  ' || r.program || '  ' || r.title from adjourn.interrupt x "
-        "join adjourn.run r on r.n = x.run where x.state = 'open' and starts_with(r.id || "
-        "':' || x.i, %(begun)s) "
-        "order by x.opened_at limit %(most)s"
-    )
-    return _found(ctx, sql, elsewhere, incomplete)
+    return _found(ctx, lambda database: database.items_like(incomplete, MOST))
 
 
-def _found(ctx: typer.Context, sql: str, elsewhere: str, begun: str) -> list[tuple[str, str]]:
-    """What a file says to `sql`, or PostgreSQL to `elsewhere`."""
+def _found(
+    ctx: typer.Context, look: "Callable[[Database], list[tuple[str, str]]]"
+) -> list[tuple[str, str]]:
     from adjourn.cli.opened_database import address_of
-    from adjourn.stores.address import file_of, is_postgres
+    from adjourn.stores.address import database_at
 
     try:
-        address = address_of(ctx.params.get("db"))
-        path = file_of(address)
-        rows: list[Any] = []
-        if is_postgres(address):
-            from adjourn.stores.postgres.database import PostgresDatabase
-
-            rows = PostgresDatabase(address).rows(elsewhere, begun=begun, most=MOST)
-        elif path and Path(path).is_file():
-            rows = _in_file(path, sql, (len(begun), begun, MOST))
+        rows = look(database_at(address_of(ctx.params.get("db"))))
         return [(id, _harmless(what)) for id, what in rows if _ID.fullmatch(id)]
     except Exception:
         return []
-
-
-def _in_file(path: str, sql: str, values: tuple[Any, ...]) -> list[Any]:
-    import apsw
-
-    db: Any = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
-    try:
-        return db.execute(sql, values).fetchall()
-    finally:
-        db.close()
 
 
 def _harmless(text: str) -> str:

@@ -2,7 +2,6 @@
 says."""
 
 import os
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 from adjourn.cli.extras import needs
 from adjourn.cli.opened_database import address_of
 from adjourn.cli.options import who
-from adjourn.errors import NotAllowed
+from adjourn.errors import NotAllowed, StoreError
 from adjourn.stores.address import file_of
 
 if TYPE_CHECKING:
@@ -89,11 +88,7 @@ def _recognised(address: str, key: str) -> "tuple[bool, Identity | None]":
         from adjourn.server.users import Users
     try:
         users = Users(path)
-    # somebody else's file: who may decide is known there only
-    except (
-        OSError,
-        sqlite3.Error,
-    ) as e:
+    except (OSError, StoreError) as e:  # another person's file: who may decide is known there only
         raise NotAllowed(
             f"the users of this database cannot be read here ({e})",
             advice="decide through its server",

@@ -3,7 +3,6 @@ hashes only."""
 
 import hashlib
 import secrets
-import sqlite3
 import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import Any
 from adjourn.core.authority import person
 from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import Invalid, NotFound
-from adjourn.stores.private_file import make_private
+from adjourn.stores.sqlite.user_table import KeyRow, SessionRow, UserRow, UserTable
 
 ROLES = ("viewer", "operator", "approver", "admin")
 SESSION_LIFE, SESSION_IDLE = 12 * 3600.0, 3600.0
@@ -22,23 +21,6 @@ NOTED = 60.0
 """Seconds between two notes that a session is in use: not every request writes."""
 ID = 12
 """Characters of a key's id: the beginning of its hash."""
-_SCHEMA = """
-create table if not exists user (
-    name text primary key, role text not null, groups text not null, created_at real not null
-);
-create table if not exists key (
-    hash text primary key, user text not null, hint text not null, created_at real not null
-);
-create table if not exists session (hash text primary key, user text not null, until real not null);
-"""
-_VERSION = 1
-_UPGRADE = """
-alter table key add column expires real not null default 0;
-delete from session;
-alter table session add column key text not null default '';
-alter table session add column seen real not null default 0;
-"""
-"""Sessions that do not know their key could outlive it: whoever had one logs in again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,21 +74,14 @@ class Users:
 
         `clock` gives the time by which keys and sessions end.
         """
-        self._path, self._now = path or ":memory:", clock
+        self._now, self._table = clock, UserTable(path)
         self.told: Callable[[dict[str, Any]], None] | None = None
         """Is told of every change, for the security log: `verb`, `about` (whom), and what is new.
         Never of a key itself."""
-        if path:
-            make_private(path)
-        self._db = sqlite3.connect(
-            self._path, timeout=5, check_same_thread=False, isolation_level=None
-        )
         self._version = -1
         self._users: dict[str, User] = {}
         self._named: dict[str, list[str]] = {}
-        self._keys: dict[str, tuple[str, float]] = {}
-        if self._is_old():
-            self._upgrade()
+        self._keys: dict[str, KeyRow] = {}
 
     # People
 
@@ -137,8 +112,8 @@ class Users:
                     f"user {there.name!r} already exists",
                     advice="remove them first, or make a new key",
                 )
-            row = (name, _checked_role(role), _checked_groups(groups), self._now())
-            self._db.execute("insert into user values (?, ?, ?, ?)", row)
+            checked = UserRow(name, _checked_role(role), _checked_groups(groups), self._now())
+            self._table.add_user(checked)
             key = self._new_key(name, expires_in)
         self._tell(
             "add user", name, role=role, groups=list(self._known(name).groups), key=key_id(key)
@@ -167,8 +142,7 @@ class Users:
         """
         name = f"@run:{run}"
         with self._changing_people():
-            sql = "insert into user values (?, 'run', '', ?) on conflict (name) do nothing"
-            self._db.execute(sql, (name, self._now()))
+            self._table.add_user(UserRow(name, "run", "", self._now()), unless_there=True)
             key = self._new_key(name, None)
         self._tell("make key", name, key=key_id(key))
         return key
@@ -177,14 +151,8 @@ class Users:
         if expires_in is not None and not 0 < expires_in < float("inf"):
             raise Invalid(f"a key lasts for a positive number of seconds, not {expires_in!r}")
         key, now = f"adj_{secrets.token_urlsafe(32)}", self._now()
-        if expires_in is not None:
-            expires = now + expires_in
-        else:
-            expires = 0.0
-        row = (_hash("key", key), name, key[-4:], now, expires)
-        self._db.execute(
-            "insert into key (hash, user, hint, created_at, expires) values (?, ?, ?, ?, ?)", row
-        )
+        expires = 0.0 if expires_in is None else now + expires_in
+        self._table.add_key(KeyRow(_hash("key", key), name, key[-4:], now, expires))
         return key
 
     def keys(self, name: str) -> list[Key]:
@@ -193,12 +161,7 @@ class Users:
         Args:
             name: the user's name.
         """
-        sql = "select hash, user, hint, created_at, expires from key where user = ? order by rowid"
-        rows = self._db.execute(sql, (self._known(name).name,)).fetchall()
-        return [
-            Key(hash[:ID], user, hint, at, expires or None)
-            for hash, user, hint, at, expires in rows
-        ]
+        return list(map(_shown, self._table.keys_of(self._known(name).name)))
 
     def revoke(self, key: str) -> Key:
         """End one key and every session that was opened with it.
@@ -207,24 +170,17 @@ class Users:
             key: the key itself, or its id.
         """
         with self._changing_people():
-            if _is_id(key):
-                like = f"{key}%"
-            else:
-                like = _hash("key", key)
-            rows = self._db.execute(
-                "select hash, user, hint, created_at, expires from key where hash like ?", (like,)
-            )
-            found = rows.fetchall()
+            found = self._table.keys_like(key if _is_id(key) else _hash("key", key))
             if len(found) != 1:
                 raise NotFound(
                     "this key is not known",
                     advice="`adjourn user keys NAME` lists the keys of a user",
                 )
-            [(hash, user, hint, at, expires)] = found
-            self._db.execute("delete from session where key = ?", (hash,))
-            self._db.execute("delete from key where hash = ?", (hash,))
-        self._tell("revoke key", user, key=hash[:ID])
-        return Key(hash[:ID], user, hint, at, expires or None)
+            [row] = found
+            self._table.remove_key(row.hash)
+        revoked = _shown(row)
+        self._tell("revoke key", revoked.user, key=revoked.id)
+        return revoked
 
     def set_role(self, name: str, role: str) -> User:
         """Give a user another role; it counts from the next request on, also in open sessions.
@@ -233,7 +189,7 @@ class Users:
             name: the user's name.
             role: the role.
         """
-        return self._changed(name, "role", _checked_role(role))
+        return self._changed(name, self._table.set_role, _checked_role(role))
 
     def set_groups(self, name: str, groups: Iterable[str]) -> User:
         """Put a user into these groups, and into no others.
@@ -242,12 +198,12 @@ class Users:
             name: the user's name.
             groups: all of the user's groups.
         """
-        return self._changed(name, "groups", _checked_groups(groups))
+        return self._changed(name, self._table.set_groups, _checked_groups(groups))
 
-    def _changed(self, name: str, column: str, value: str) -> User:
+    def _changed(self, name: str, change: Callable[[str, str], None], value: str) -> User:
         with self._changing_people():
             user = self._known(name)
-            self._db.execute(f"update user set {column} = ? where name = ?", (value, user.name))
+            change(user.name, value)
         changed = self._known(user.name)
         self._tell("change user", user.name, role=changed.role, groups=list(changed.groups))
         return changed
@@ -260,9 +216,7 @@ class Users:
         """
         with self._changing_people():
             user = self._known(name)
-            self._db.execute("delete from session where user = ?", (user.name,))
-            self._db.execute("delete from key where user = ?", (user.name,))
-            self._db.execute("delete from user where name = ?", (user.name,))
+            self._table.remove_user(user.name)
         self._tell("remove user", user.name)
 
     def all(self) -> list[User]:
@@ -295,10 +249,10 @@ class Users:
 
     def _owner(self, hash: str) -> User | None:
         self._look()
-        name, expires = self._keys.get(hash, ("", 0.0))
-        if expires and expires <= self._now():
+        key = self._keys.get(hash)
+        if key is None or (key.expires and key.expires <= self._now()):
             return None
-        return self._users.get(name)
+        return self._users.get(key.user)
 
     # Sessions
 
@@ -313,17 +267,9 @@ class Users:
         """
         cookie, now = secrets.token_urlsafe(32), self._now()
         with self._changing():
-            self._db.execute("delete from session where until < ?", (now,))
-            row = (
-                _hash("session", cookie),
-                name,
-                now + life,
-                _hash("key", key) if key else "",
-                now,
-            )
-            self._db.execute(
-                "insert into session (hash, user, until, key, seen) values (?, ?, ?, ?, ?)", row
-            )
+            opened_by = _hash("key", key) if key else ""
+            hash = _hash("session", cookie)
+            self._table.add_session(SessionRow(hash, name, now + life, opened_by, now))
         return cookie
 
     def session(self, cookie: str, *, idle: float = SESSION_IDLE, used: bool = True) -> str | None:
@@ -335,19 +281,14 @@ class Users:
             used: False: this look is no use of it, because no person is behind it.
         """
         now, hash = self._now(), _hash("session", cookie)
-        sql = "select user, key, seen from session where hash = ? and until > ? and seen > ?"
-        if cookie:
-            found = self._db.execute(sql, (hash, now, now - idle)).fetchone()
-        else:
-            found = None
-        if found is None:
+        found = self._table.session(hash) if cookie else None
+        if found is None or found.until <= now or found.seen <= now - idle:
             return None
-        user, key, seen = found
-        if key and self._owner(key) is None:
+        if found.key and self._owner(found.key) is None:
             return None
-        if used and now - seen > NOTED:
-            self._db.execute("update session set seen = ? where hash = ?", (now, hash))
-        return user
+        if used and now - found.seen > NOTED:
+            self._table.saw_session(hash, now)
+        return found.user
 
     def end_session(self, cookie: str) -> None:
         """End a session.
@@ -355,7 +296,7 @@ class Users:
         Args:
             cookie: its cookie.
         """
-        self._db.execute("delete from session where hash = ?", (_hash("session", cookie),))
+        self._table.end_session(_hash("session", cookie))
 
     def logout(self, name: str) -> int:
         """End every session of a user; the keys stay. Returns how many there were.
@@ -364,7 +305,7 @@ class Users:
             name: the user's name.
         """
         user = self._known(name).name
-        ended = self._db.execute("delete from session where user = ?", (user,)).rowcount
+        ended = self._table.end_sessions(user)
         self._tell("end sessions", user, count=ended)
         return ended
 
@@ -374,7 +315,7 @@ class Users:
 
     def close(self) -> None:
         """Let go of the file."""
-        self._db.close()
+        self._table.close()
 
     def _tell(self, verb: str, about: str, **what: Any) -> None:
         """Say what has changed, once it is in the file."""
@@ -393,45 +334,33 @@ class Users:
     @contextmanager
     def _changing(self) -> Generator[None]:
         """One transaction: everything in it counts, or nothing."""
-        self._db.execute("begin immediate")
         try:
-            yield
-        except BaseException:
-            self._db.execute("rollback")
-            raise
-        else:
-            self._db.execute("commit")
+            with self._table.changing():
+                yield
         finally:
             self._version = -1  # our own writes do not change the version that we see
 
-    def _is_old(self) -> bool:
-        return self._db.execute("pragma user_version").fetchone()[0] < _VERSION
-
-    def _upgrade(self) -> None:
-        with self._changing():
-            if self._is_old():  # still: another process may have been faster
-                for statement in (_SCHEMA + _UPGRADE).split(";"):
-                    self._db.execute(statement)
-                self._db.execute(f"pragma user_version = {_VERSION}")
-
     def _look(self) -> None:
         """Read everything again if any process has written."""
-        [version] = self._db.execute("pragma data_version").fetchone()
+        version = self._table.version()
         if version == self._version:
             return
         self._users, self._named = {}, {}
-        for name, role, groups, at in self._db.execute(
-            "select name, role, groups, created_at from user order by name"
-        ):
-            if role == "run":
-                run = name.removeprefix("@run:")
-            else:
-                run = ""
-            self._users[name] = User(name, role, tuple(g for g in groups.split("\n") if g), at, run)
-            self._named.setdefault(person(name), []).append(name)
-        rows = self._db.execute("select hash, user, expires from key").fetchall()
-        self._keys = {hash: (user, expires) for hash, user, expires in rows}
+        for row in self._table.users():
+            self._users[row.name] = _user(row)
+            self._named.setdefault(person(row.name), []).append(row.name)
+        self._keys = {key.hash: key for key in self._table.all_keys()}
         self._version = version
+
+
+def _user(row: UserRow) -> User:
+    run = row.name.removeprefix("@run:") if row.role == "run" else ""
+    groups = tuple(filter(None, row.groups.split("\n")))
+    return User(row.name, row.role, groups, row.created_at, run)
+
+
+def _shown(row: KeyRow) -> Key:
+    return Key(row.hash[:ID], row.user, row.hint, row.created_at, row.expires or None)
 
 
 def key_id(key: str) -> str:

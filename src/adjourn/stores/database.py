@@ -55,3 +55,11 @@ class Database(Protocol):
     def commit_time(self) -> float:
         """Seconds that a durable commit takes."""
         ...
+
+    def runs_like(self, beginning: str, most: int) -> list[tuple[str, str]]:
+        """The newest runs whose id begins so, each with a few words."""
+        ...
+
+    def items_like(self, beginning: str, most: int) -> list[tuple[str, str]]:
+        """What waits for a person and whose id begins so, each with a few words; the oldest first."""
+        ...

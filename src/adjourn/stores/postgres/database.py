@@ -37,6 +37,16 @@ select count(distinct r.n) from adjourn.run r join adjourn.journal j on j.run = 
 where r.status = 'paused' and j.body like '{"t":"restored"%%' and not exists (
     select 1 from adjourn.journal k where k.run = r.n and k.seq > j.seq and k.body like '{"t":"resumed"%%')
 """
+_RUNS_LIKE = """
+select id, status || '  ' || program || '  ' || title from adjourn.run
+where starts_with(id, %(beginning)s) order by n desc limit %(most)s
+"""
+_ITEMS_LIKE = """
+select r.id || ':' || x.i, x.kind || '  ' || r.program || '  ' || r.title
+from adjourn.interrupt x join adjourn.run r on r.n = x.run
+where x.state = 'open' and starts_with(r.id || ':' || x.i, %(beginning)s)
+order by x.opened_at limit %(most)s
+"""
 _WRITE = "begin; select pg_current_xact_id(); commit"
 
 
@@ -97,6 +107,14 @@ class PostgresDatabase:
         """See `Database.restored`."""
         return self.rows(_RESTORED)[0][0]
 
+    def runs_like(self, beginning: str, most: int) -> list[tuple[str, str]]:
+        """See `Database.runs_like`."""
+        return list(map(_pair, self.rows(_RUNS_LIKE, beginning=beginning, most=most)))
+
+    def items_like(self, beginning: str, most: int) -> list[tuple[str, str]]:
+        """See `Database.items_like`."""
+        return list(map(_pair, self.rows(_ITEMS_LIKE, beginning=beginning, most=most)))
+
     def damage(self, *, deep: bool) -> list[str]:
         """See `Database.damage`. PostgreSQL looks after its own pages."""
         return []
@@ -110,3 +128,7 @@ class PostgresDatabase:
                 messages(db, [_WRITE], {})
                 took.append(time.perf_counter() - began)
         return statistics.median(took)
+
+
+def _pair(row: tuple[Any, ...]) -> tuple[str, str]:
+    return row[0], row[1]

@@ -25,6 +25,15 @@ select 'held', count(distinct r.n) from run r join journal j on j.key between r.
 where r.status = 'paused' and j.body like '{"t":"restored"%' and not exists (
     select 1 from journal k where k.key > j.key and k.key < (r.n + 1) << 32 and k.body like '{"t":"resumed"%')
 """
+_RUNS_LIKE = """
+select id, status || '  ' || program || '  ' || title from run
+where substr(id, 1, length(?1)) = ?1 order by n desc limit ?2
+"""
+_ITEMS_LIKE = """
+select r.id || ':' || x.i as item, x.kind || '  ' || r.program || '  ' || r.title
+from interrupt x join run r on r.n = x.run
+where x.state = 'open' and substr(item, 1, length(?1)) = ?1 order by x.opened_at limit ?2
+"""
 
 
 class DatabaseFile:
@@ -129,6 +138,16 @@ class DatabaseFile:
         """A whole copy as of one moment, while others go on writing; only its owner may read it."""
         with self.reading() as db:
             copy_database(db, path)
+
+    def runs_like(self, beginning: str, most: int) -> list[tuple[str, str]]:
+        """See `Database.runs_like`."""
+        with self.reading() as db:
+            return db.execute(_RUNS_LIKE, (beginning, most)).fetchall()
+
+    def items_like(self, beginning: str, most: int) -> list[tuple[str, str]]:
+        """See `Database.items_like`."""
+        with self.reading() as db:
+            return db.execute(_ITEMS_LIKE, (beginning, most)).fetchall()
 
     def restored(self) -> int:
         """See `Database.restored`."""
