@@ -6,8 +6,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.again import wait_until
-
 from adjourn import Agent, Flow, FlowContext, Policy, ToolContext, ask, ask_human, tool
 from adjourn.testing import ScriptedModel, call, streamed
 
@@ -23,7 +21,8 @@ async def gate(name: str) -> None:
     (folder() / f"{name}.reached").touch()
     until = time.monotonic() + SECONDS
     while not (folder() / name).exists():
-        wait_until(until)
+        if time.monotonic() >= until:
+            raise TimeoutError("it does not happen")
         await asyncio.sleep(0.01)
 
 
