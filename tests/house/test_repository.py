@@ -26,7 +26,6 @@ LARGER: dict[str, int] = {
     "core/ids.py": 640,
     "errors.py": 671,
     "runtime/runtime.py": 652,
-    "server/api/operations.py": 633,
     "stores/protocol.py": 642,
     "stores/sqlite/transaction.py": 658,
 }

@@ -365,11 +365,9 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             after=after,
             limit=limited(limit),
         )
-        from adjourn.views.run_view import run_summary
+        from adjourn.runtime.run_list import run_list
 
-        rows = await self.store.runs(found)
-        halts, now = await self.halts(), self.store.now()
-        return [run_summary(row, halts, now) for row in rows]
+        return await run_list(self, found)
 
     async def inbox(
         self, *, agent: str = "", kind: str = "", run: str = "", after: str = "", limit: int = 50

@@ -4,7 +4,7 @@ document."""
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import ClientDisconnect, Request
@@ -57,16 +57,15 @@ Handler = Callable[[ApiRequest], Awaitable[Any]]
 
 @dataclass(frozen=True)
 class Operation:
-    """What one method of one path does. `also`: other answers than 200 that are no problem. `size`:
-    bytes of its body."""
+    """What one method of one path does: its `route` is `METHOD /path`, its name that of its
+    handler. `also`: other answers than 200 that are no problem. `size`: bytes of its body."""
 
-    method: str
-    path: str
-    name: str
+    route: str
     right: Right
     summary: str
     handler: Handler
     answer: Schema
+    _: KW_ONLY
     body: Schema | None = None
     size: int = LARGE
     query: dict[str, Schema] = field(default_factory=dict[str, Schema])
@@ -75,6 +74,21 @@ class Operation:
     also: tuple[int, ...] = ()
     stream: bool = False
     links: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+
+    @property
+    def method(self) -> str:
+        """The HTTP method."""
+        return self.route.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        """Its path below that of the API, with placeholders."""
+        return self.route.partition(" ")[2]
+
+    @property
+    def name(self) -> str:
+        """Its id in the OpenAPI document."""
+        return self.handler.__name__
 
     @property
     def happens_once(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from adjourn.core.authority import person
 from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import Invalid, NotFound
-from adjourn.stores.sqlite.user_table import KeyRow, SessionRow, UserRow, UserTable
+from adjourn.stores.user_table import KeyRow, SessionRow, UserRow, UserTable
 
 ROLES = ("viewer", "operator", "approver", "admin")
 SESSION_LIFE, SESSION_IDLE = 12 * 3600.0, 3600.0

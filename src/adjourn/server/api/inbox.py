@@ -1,218 +1,61 @@
-"""The operations that look. None of them changes anything."""
+"""What waits for people, and their decisions."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from itertools import islice
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
-from starlette.responses import Response
 
-from adjourn.core.digest import digest
+from adjourn.core.codec import legible
+from adjourn.core.decision import Decision
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.sent_request import requests
-from adjourn.core.status import ENDED, Status
-from adjourn.errors import Invalid, NotFound
-from adjourn.runtime.changed_program import noted
-from adjourn.runtime.pruner import holds_of
-from adjourn.server.api.runs import me
+from adjourn.errors import (
+    AlreadyDecided,
+    Conflict,
+    InterruptClosed,
+    Invalid,
+    InvalidAnswer,
+    StaleDecision,
+)
+from adjourn.runtime.retry_verbs import Retried
+from adjourn.server.api.conflict import conflict
+from adjourn.server.api.decider import check_decider
+from adjourn.server.api.event_stream import event_stream
+from adjourn.server.api.pages import filter_of, page
 from adjourn.server.operation import ApiRequest, answered
-from adjourn.server.problem import Problem
-from adjourn.server.sse import EventStream, hub_events, run_events
-from adjourn.stores.audit import SECURITY
-from adjourn.stores.erasure import Hold
-from adjourn.stores.misfit import Misfit
-from adjourn.stores.protocol import Filter, RunRow, Store
+from adjourn.server.problem import error_members
+from adjourn.server.sse import hub_events
+from adjourn.stores.protocol import Filter, Store
 from adjourn.views.answer_schemas import (
     AlikeErrors,
-    CheckpointText,
-    ProgramView,
-    RecordView,
-    RequestView,
-    VerificationView,
+    Done,
+    RefusedDecision,
+    RetriedError,
 )
 from adjourn.views.audit_entry import AuditEntry
 from adjourn.views.interrupt_view import InterruptSummary, view_of
-from adjourn.views.misfit_view import version
-from adjourn.views.run_view import RunSummary, run_summary, run_view
 
 AT_ONCE = 25
 """Interrupts that are read from the store at once."""
 
 
-def _label(query: dict[str, Any]) -> tuple[str, str] | None:
-    name, found, value = query.get("label", "").partition("=")
-    return (name, value) if found else None
-
-
-async def list_runs(c: ApiRequest) -> Any:
-    """A page of runs."""
-    q, limit = c.query, c.query.get("limit", 50)
-    rows = await c.rt.runs(
-        status=q.get("status", ""),
-        agent=q.get("agent", ""),
-        session=q.get("session", ""),
-        label=_label(q),
-        text=q.get("text", ""),
-        since=q.get("since", 0),
-        until=q.get("until", 0),
-        after=q.get("after", ""),
-        limit=limit,
-    )
-    return {"items": rows, "after": rows[-1].run_id if len(rows) == limit else None}
-
-
-async def get_run(c: ApiRequest) -> Any:
-    """A run; 304 if the client has it already."""
-    row = await c.rt.store.get(c.path["run"])
-    note, holds = await _note(c, row), holds_of(row, await c.rt.holds())
-    halts = await c.rt.halts()
-    tag = _tag(run_summary(row, halts, c.rt.store.now()), note, holds)
-    if c.request.headers.get("if-none-match") == tag:
-        return Response(status_code=304, headers={"ETag": tag})
-    row, state = await c.desk.folds.of(row.id)
-    shown = run_view(row, state, halts, c.rt.store.now(), misfit=note, holds=holds)
-    return answered(shown, {"ETag": _tag(shown, note, holds)})
-
-
-async def _note(c: ApiRequest, row: RunRow) -> Misfit | None:
-    """Why a worker has refused a run that waits for one."""
-    if row.status == Status.READY:
-        return await noted(c.rt.store, row.id)
-    return None
-
-
-def _tag(run: RunSummary, note: Misfit | None, holds: Sequence[Hold]) -> str:
-    # a worker's note is no record
-    if note:
-        said = f"-{version(note)[:16]}-{digest(note.why)[:8]}"
-    else:
-        said = ""
-    # neither is a hold
-    if holds:
-        said += f"-{digest([hold.scope for hold in holds])[:8]}"
-    else:
-        said += ""
-    # nor a halt
-    if run.held_by:
-        said += f"-{digest(run.held_by)[:8]}"
-    else:
-        said += ""
-    return f'W/"{run.seq}-{run.status}{said}"'
-
-
-async def get_status(c: ApiRequest) -> Any:
-    """A run's row alone: cheap, however long its journal."""
-    return run_summary(await c.rt.store.get(c.path["run"]), await c.rt.halts(), c.rt.store.now())
-
-
-async def get_records(c: ApiRequest) -> Any:
-    """A page of a journal."""
-    row, limit = await c.rt.store.get(c.path["run"]), c.query.get("limit", 200)
-    found = (await c.rt.store.load(row.id, c.query.get("after", 0)))[:limit]
-    items = [RecordView.of(seq, record) for seq, record in found]
-    return {"items": items, "after": str(items[-1].seq) if len(items) == limit else None}
-
-
-async def get_messages(c: ApiRequest) -> Any:
-    """A conversation."""
-    _, state = await c.desk.folds.of(c.path["run"])
-    return {"items": msgspec.to_builtins(await c.rt.worker.earlier.conversation(state))}
-
-
-async def list_requests(c: ApiRequest) -> Any:
-    """A page of what the models of a run were sent, without the messages themselves; or, by its
-    record, one of them whole."""
-    limit, after, at = c.query.get("limit", 100), c.query.get("after", 0), c.query.get("at")
-    run = (await c.rt.store.get(c.path["run"])).id
-    records = await c.rt.store.load(run)
-    before = await c.rt.worker.earlier.of(records)
-
-    def made() -> list[RequestView]:
-        found = requests(records, before)
-        if at is not None:
-            return [RequestView.of(one, whole=True) for one in found if one.seq == at]
-        later = (one for one in found if one.seq > after)
-        return [RequestView.of(one, whole=False) for one in islice(later, limit)]
-
-    items = await asyncio.to_thread(made)  # all of a long conversation is read and hashed
-    if at is not None and not items:
-        raise NotFound(f"record {at} of run {run!r} is not a model's reply")
-    return {
-        "items": items,
-        "after": str(items[-1].seq) if at is None and len(items) == limit else None,
-    }
-
-
-async def get_checkpoint(c: ApiRequest) -> Any:
-    """A checkpoint, as its JSON text: it is signed, so it must arrive as it is."""
-    run = await c.rt.get(c.path["run"])
-    return CheckpointText(checkpoint=(await run.checkpoint()).to_json())
-
-
-async def get_preview(c: ApiRequest) -> Any:
-    """What a cancel would do."""
-    return await (await c.rt.get(c.path["run"])).cancel_preview()
-
-
-async def get_run_audit(c: ApiRequest) -> Any:
-    """A page of what was wanted of a run."""
-    run, limit = c.path["run"], c.query.get("limit", 100)
-    rows = await c.rt.store.audit(run, after=c.query.get("after", 0), limit=limit)
-    # a run that was pruned has an audit, one that never was has none
-    if not rows or run == SECURITY:
-        await c.rt.store.get(run)
-    items = [AuditEntry.of(row) for row in rows]
-    return {"items": items, "after": str(rows[-1].n) if len(rows) == limit else None}
-
-
-async def watch_run(c: ApiRequest) -> Any:
-    """A run's events from where the client was."""
-    last = c.request.headers.get("last-event-id", "") or str(c.query.get("after", 0))
-    if not last.isascii() or not last.isdigit() or len(last) > 16:
-        raise Invalid(f"Last-Event-ID must be the number of a record, got {last!r:.40}")
-    row = await c.rt.store.get(c.path["run"])
-    if row.status in ENDED and row.seq <= int(last):
-        return Response(status_code=204)  # a browser would otherwise ask again for ever
-    events = run_events(c.rt, c.desk.tapes, row.id, int(last), follow=c.query.get("follow", True))
-    return EventStream(events, c.desk.closing, c.desk.guard.enter(c.who), lambda: _may_still(c))
-
-
-async def _may_still(c: ApiRequest) -> bool:
-    """Whether whoever opened a stream would still be let in, as the same person."""
-    try:
-        now = await c.desk.guard.identify(c.request, used=False)
-    except Problem:
-        return False
-    return now.may("read") and (now.name, now.run) == (c.who.name, c.who.run)
-
-
 async def list_inbox(c: ApiRequest) -> Any:
     """A page of what waits for people."""
-    q, limit = c.query, c.query.get("limit", 50)
-    if q.get("mine"):
-        mine = c.who.groups
-    else:
-        mine = None
-    wanted = Filter(
-        program=q.get("agent", ""),
-        kind=q.get("kind", ""),
-        run=q.get("run", ""),
-        session=q.get("session", ""),
-        label=_label(q),
-        text=q.get("text", ""),
-        since=q.get("since", 0),
-        until=q.get("until", 0),
-        group=q.get("group", ""),
-        members=mine,
-        after=q.get("after", ""),
-        limit=limit,
+    query, members = c.query, None
+    if query.get("mine"):
+        members = c.who.groups
+    wanted = filter_of(
+        c,
+        kind=query.get("kind", ""),
+        run=query.get("run", ""),
+        group=query.get("group", ""),
+        members=members,
     )
     items: list[InterruptSummary] = []
-    async for i in _some_at_a_time(c.rt.store, wanted):
-        items.append(c.desk.shortened.line(i, await c.desk.program_of(i.run_id)))
-    return {"items": items, "after": items[-1].ref if len(items) == limit else None}
+    async for interrupt in _some_at_a_time(c.rt.store, wanted):
+        program = await c.desk.program_of(interrupt.run_id)
+        items.append(c.desk.shortened.line(interrupt, program))
+    return page(items, wanted.limit, lambda item: item.ref)
 
 
 async def _some_at_a_time(store: Store, wanted: Filter) -> AsyncIterator[Interrupt]:
@@ -233,7 +76,7 @@ async def watch_inbox(c: ApiRequest) -> Any:
     """What changes anywhere."""
     last = c.request.headers.get("last-event-id", "")
     events = hub_events(c.desk.hub, last, follow=c.query.get("follow", True))
-    return EventStream(events, c.desk.closing, c.desk.guard.enter(c.who), lambda: _may_still(c))
+    return event_stream(c, events)
 
 
 async def get_interrupt(c: ApiRequest) -> Any:
@@ -264,49 +107,123 @@ async def list_alike(c: ApiRequest) -> Any:
     return AlikeErrors(refs=tuple(i.ref for i in found), until=until)
 
 
-async def list_holds(c: ApiRequest) -> Any:
-    """The legal holds that are on."""
-    return {"items": await c.rt.holds(), "after": None}
+async def _decidable(c: ApiRequest) -> Interrupt:
+    """The interrupt, if this is somebody who may decide it."""
+    found = await c.rt.interrupt(c.path["interrupt"])
+    await check_decider(c, found.run_id)
+    return found
 
 
-async def list_halts(c: ApiRequest) -> Any:
-    """The halts that are on."""
-    return {"items": await c.rt.halts(), "after": None}
+async def _decided(c: ApiRequest, found: Interrupt, decide: Callable[[str], Awaitable[int]]) -> Any:
+    """Decide about what was seen; a refusal because it has changed says how."""
+    sent = c.body["digest"]
+    try:
+        return Done(seq=await decide(sent))
+    except Conflict as e:
+        if isinstance(e, AlreadyDecided | InterruptClosed | StaleDecision):
+            raise await conflict(c.rt.store, found, sent, e) from None
+        raise
 
 
-async def list_audit(c: ApiRequest) -> Any:
-    """A page of the audit of everything, or of the security log, newest first."""
-    limit, security = c.query.get("limit", 100), c.query.get("security", False)
-    if security and not c.who.may("admin"):
-        raise Problem(
-            403, "forbidden", f"{c.who.name!r} is {c.who.role}: the security log is for admins"
+def _approvable(found: Interrupt) -> None:
+    if found.kind not in ("approval", "question"):
+        choices = ", ".join(found.choices)
+        raise InvalidAnswer(
+            f"interrupt {found.id!r} ({found.kind}) is answered with a choice: {choices}"
         )
-    rows = await c.rt.store.recent(c.query.get("after", ""), limit, security=security)
-    return {
-        "items": [AuditEntry.of(row) for row in rows],
-        "after": rows[-1].place if len(rows) == limit else None,
-    }
 
 
-async def verify_audit(c: ApiRequest) -> Any:
-    """Check everything; one at a time, because it reads everything."""
-    if c.desk.verifying.locked():
-        raise Problem(
-            429, "busy", "a verification is already running; try again later", {"Retry-After": "5"}
+async def approve(c: ApiRequest) -> Any:
+    """Let a call run, exactly as shown or as edited."""
+    b, found = c.body, await _decidable(c)
+    _approvable(found)
+    return await _decided(
+        c,
+        found,
+        lambda digest: c.rt.approve(
+            found,
+            by=c.who.name,
+            note=b.get("note", ""),
+            digest=digest,
+            edit=b.get("edit"),
+            scope=b.get("scope", "once"),
+            groups=c.who.groups,
+            request_id=c.request_id,
+        ),
+    )
+
+
+async def deny(c: ApiRequest) -> Any:
+    """Refuse a call."""
+    b, found = c.body, await _decidable(c)
+    _approvable(found)
+    return await _decided(
+        c,
+        found,
+        lambda digest: c.rt.deny(
+            found,
+            by=c.who.name,
+            note=b.get("note", ""),
+            digest=digest,
+            request_id=c.request_id,
+        ),
+    )
+
+
+async def answer(c: ApiRequest) -> Any:
+    """Answer a question, or choose."""
+    b, found = c.body, await _decidable(c)
+    if found.kind == "approval":
+        raise Invalid("an approval is approved or denied, not answered")
+    value = b["value"]
+    if b.get("note"):
+        value = Decision.value(value, b["note"])
+    return await _decided(
+        c,
+        found,
+        lambda digest: c.rt.answer(
+            found,
+            value,
+            by=c.who.name,
+            digest=digest,
+            groups=c.who.groups,
+            request_id=c.request_id,
+        ),
+    )
+
+
+async def retry_all(c: ApiRequest) -> Any:
+    """Try all open errors again that are like this one, of those that were open when whoever asks
+    had looked."""
+    b, found = c.body, await _decidable(c)
+    for other in await c.rt.alike(found, until=b["until"]):
+        await check_decider(c, other.run_id)
+    try:
+        done = await c.rt.retry_all(
+            found,
+            by=c.who.name,
+            note=b.get("note", ""),
+            digest=b["digest"],
+            until=b["until"],
+            groups=c.who.groups,
+            request_id=c.request_id,
         )
-    async with c.desk.verifying:
-        return VerificationView.of(await c.rt.verification())
+    except StaleDecision as e:
+        raise await conflict(c.rt.store, found, b["digest"], e) from None
+    return {"items": [_retried(one) for one in done]}
 
 
-async def list_programs(c: ApiRequest) -> Any:
-    """What this server can start."""
-    items = [
-        ProgramView(name=program.name, kind=program.kind, picture=program.diagram())
-        for program in c.rt.programs.values()
-    ]
-    return {"items": items, "after": None}
-
-
-async def who_am_i(c: ApiRequest) -> Any:
-    """Who asks."""
-    return me(c.who, c.rt.store.now())
+def _retried(one: Retried) -> RetriedError:
+    refused = None
+    if one.refused:
+        said = error_members(one.refused)
+        refused = RefusedDecision(
+            code=said["code"],
+            detail=legible(str(one.refused)),
+            what=said["what"],
+            consequence=said["consequence"],
+            advice=said["advice"],
+        )
+    return RetriedError(
+        ref=one.interrupt.ref, run_id=one.interrupt.run_id, seq=one.seq or None, refused=refused
+    )

@@ -5,6 +5,7 @@ import secrets
 from typing import Any
 
 from adjourn.errors import Conflict, Invalid, NotAllowed, NotFound
+from adjourn.server.api.pages import page, whole
 from adjourn.server.notifications.webhook import check_url
 from adjourn.server.operation import ApiRequest
 from adjourn.stores.notification import DeliveryAttempt, Endpoint
@@ -18,7 +19,7 @@ def new_secret() -> str:
 
 async def list_endpoints(c: ApiRequest) -> Any:
     """Who is told."""
-    return {"items": [EndpointView.of(e) for e in await c.rt.store.endpoints()], "after": None}
+    return whole([EndpointView.of(e) for e in await c.rt.store.endpoints()])
 
 
 async def add_endpoint(c: ApiRequest) -> Any:
@@ -49,10 +50,7 @@ async def list_letters(c: ApiRequest) -> Any:
     """A page of what has not arrived."""
     q, limit = c.query, c.query.get("limit", 100)
     found = await c.rt.store.letters(q.get("state", ""), after=q.get("after", 0), limit=limit)
-    return {
-        "items": [LetterView.of(x) for x in found],
-        "after": str(found[-1].n) if len(found) == limit else None,
-    }
+    return page([LetterView.of(letter) for letter in found], limit, lambda letter: letter.n)
 
 
 async def retry_letter(c: ApiRequest) -> Any:

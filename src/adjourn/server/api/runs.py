@@ -1,52 +1,143 @@
-"""The operations that do something: each is one verb of the runtime, by somebody."""
+"""Runs: their lists and what is shown of one, and what a person does with one."""
 
 import hashlib
-from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
+import msgspec
 from starlette.responses import Response
 
-from adjourn.core.authority import person
-from adjourn.core.codec import legible
-from adjourn.core.decision import Decision
+from adjourn.core.digest import digest
 from adjourn.core.ids import parse_fork
-from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import Started
+from adjourn.core.status import ENDED, Status
 from adjourn.errors import (
-    AlreadyDecided,
-    Conflict,
-    InterruptClosed,
     Invalid,
-    InvalidAnswer,
     NotAllowed,
     NotFound,
     RunExists,
-    StaleDecision,
     UnknownRun,
-    bare,
 )
 from adjourn.runtime.answers import MISSING
-from adjourn.runtime.retry_verbs import Retried
-from adjourn.server.api.conflict import conflict
-from adjourn.server.auth import Identity, set_cookie
+from adjourn.runtime.changed_program import noted
+from adjourn.runtime.pruner import holds_of
+from adjourn.runtime.run_list import run_list
+from adjourn.server.api.decider import check_decider
+from adjourn.server.api.event_stream import event_stream
+from adjourn.server.api.pages import filter_of, page, whole
 from adjourn.server.operation import ApiRequest, answered
-from adjourn.server.problem import error_members
-from adjourn.stores.protocol import Halt
+from adjourn.server.sse import run_events
+from adjourn.stores.erasure import Hold
+from adjourn.stores.misfit import Misfit
+from adjourn.stores.protocol import RunRow
 from adjourn.views.answer_schemas import (
     DONE,
     AcceptedChanges,
+    CheckpointText,
     Done,
     DroppedQuestions,
     ErasureView,
     ForkRef,
-    Me,
-    RefusedDecision,
-    RetriedError,
+    ProgramView,
+    RecordView,
     RunRef,
 )
-from adjourn.views.words import Role
+from adjourn.views.misfit_view import version
+from adjourn.views.run_view import RunSummary, run_summary, run_view
 
-# Runs
+# Read
+
+
+async def list_runs(c: ApiRequest) -> Any:
+    """A page of runs."""
+    wanted = filter_of(c, status=c.query.get("status", ""))
+    return page(await run_list(c.rt, wanted), wanted.limit, lambda run: run.run_id)
+
+
+async def list_programs(c: ApiRequest) -> Any:
+    """What this server can start."""
+    items = [
+        ProgramView(name=program.name, kind=program.kind, picture=program.diagram())
+        for program in c.rt.programs.values()
+    ]
+    return whole(items)
+
+
+async def get_run(c: ApiRequest) -> Any:
+    """A run; 304 if the client has it already."""
+    row = await c.rt.store.get(c.path["run"])
+    note, holds = await _note(c, row), holds_of(row, await c.rt.holds())
+    halts = await c.rt.halts()
+    tag = _tag(run_summary(row, halts, c.rt.store.now()), note, holds)
+    if c.request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers={"ETag": tag})
+    row, state = await c.desk.folds.of(row.id)
+    shown = run_view(row, state, halts, c.rt.store.now(), misfit=note, holds=holds)
+    return answered(shown, {"ETag": _tag(shown, note, holds)})
+
+
+async def _note(c: ApiRequest, row: RunRow) -> Misfit | None:
+    """Why a worker has refused a run that waits for one."""
+    if row.status == Status.READY:
+        return await noted(c.rt.store, row.id)
+    return None
+
+
+def _tag(run: RunSummary, note: Misfit | None, holds: Sequence[Hold]) -> str:
+    """The version of a run that is shown: no record says what a worker noted, a hold or a halt."""
+    said = ""
+    if note:
+        said += f"-{version(note)[:16]}-{digest(note.why)[:8]}"
+    if holds:
+        said += f"-{digest([hold.scope for hold in holds])[:8]}"
+    if run.held_by:
+        said += f"-{digest(run.held_by)[:8]}"
+    return f'W/"{run.seq}-{run.status}{said}"'
+
+
+async def get_status(c: ApiRequest) -> Any:
+    """A run's row alone: cheap, however long its journal."""
+    return run_summary(await c.rt.store.get(c.path["run"]), await c.rt.halts(), c.rt.store.now())
+
+
+async def get_records(c: ApiRequest) -> Any:
+    """A page of a journal."""
+    row, limit = await c.rt.store.get(c.path["run"]), c.query.get("limit", 200)
+    found = (await c.rt.store.load(row.id, c.query.get("after", 0)))[:limit]
+    items = [RecordView.of(seq, record) for seq, record in found]
+    return page(items, limit, lambda item: item.seq)
+
+
+async def get_messages(c: ApiRequest) -> Any:
+    """A conversation."""
+    _, state = await c.desk.folds.of(c.path["run"])
+    return {"items": msgspec.to_builtins(await c.rt.worker.earlier.conversation(state))}
+
+
+async def get_checkpoint(c: ApiRequest) -> Any:
+    """A checkpoint, as its JSON text: it is signed, so it must arrive as it is."""
+    run = await c.rt.get(c.path["run"])
+    return CheckpointText(checkpoint=(await run.checkpoint()).to_json())
+
+
+async def preview_cancel(c: ApiRequest) -> Any:
+    """What a cancel would do."""
+    return await (await c.rt.get(c.path["run"])).cancel_preview()
+
+
+async def watch_run(c: ApiRequest) -> Any:
+    """A run's events from where the client was."""
+    last = c.request.headers.get("last-event-id", "") or str(c.query.get("after", 0))
+    if not last.isascii() or not last.isdigit() or len(last) > 16:
+        raise Invalid(f"Last-Event-ID must be the number of a record, got {last!r:.40}")
+    row = await c.rt.store.get(c.path["run"])
+    if row.status in ENDED and row.seq <= int(last):
+        return Response(status_code=204)  # a browser would otherwise ask again for ever
+    events = run_events(c.rt, c.desk.tapes, row.id, int(last), follow=c.query.get("follow", True))
+    return event_stream(c, events)
+
+
+# Control
 
 
 def _derived_id(c: ApiRequest) -> str | None:
@@ -116,7 +207,7 @@ async def begin_chapter(c: ApiRequest) -> Any:
 async def accept_run(c: ApiRequest) -> Any:
     """Accept a changed program for one run: the version that was shown."""
     run = await c.rt.get(c.path["run"])
-    await _check_person(c, run.id)
+    await check_decider(c, run.id)
     changes = await run.accept(by=c.who.name, digest=c.body["digest"], request_id=c.request_id)
     return AcceptedChanges(accepted=changes)
 
@@ -184,214 +275,3 @@ async def _fork_at(c: ApiRequest, new: str, old: str) -> int:
     assert isinstance(first, Started)
     of, at = parse_fork(first.forked_from)
     return at if of == old else 0
-
-
-# Decisions
-
-
-async def _decidable(c: ApiRequest) -> Interrupt:
-    """The interrupt, if this is somebody who may decide it."""
-    found = await c.rt.interrupt(c.path["interrupt"])
-    await _check_person(c, found.run_id)
-    return found
-
-
-async def _check_person(c: ApiRequest, run: str) -> None:
-    row, state = await c.desk.folds.of(run)
-    agents = {row.program, *(t.agent for t in state.threads.values())}
-    if c.who.name.startswith("@") or c.who.name in agents:
-        raise NotAllowed(
-            f"{bare(c.who.name)} is this run or its agent; an agent cannot decide its own requests"
-        )
-
-
-async def _decided(c: ApiRequest, found: Interrupt, decide: Callable[[str], Awaitable[int]]) -> Any:
-    """Decide about what was seen; a refusal because it has changed says how."""
-    sent = c.body["digest"]
-    try:
-        return Done(seq=await decide(sent))
-    except Conflict as e:
-        if isinstance(e, AlreadyDecided | InterruptClosed | StaleDecision):
-            raise await conflict(c.rt.store, found, sent, e) from None
-        raise
-
-
-def _approvable(found: Interrupt) -> None:
-    if found.kind not in ("approval", "question"):
-        choices = ", ".join(found.choices)
-        raise InvalidAnswer(
-            f"interrupt {found.id!r} ({found.kind}) is answered with a choice: {choices}"
-        )
-
-
-async def approve(c: ApiRequest) -> Any:
-    """Let a call run, exactly as shown or as edited."""
-    b, found = c.body, await _decidable(c)
-    _approvable(found)
-    return await _decided(
-        c,
-        found,
-        lambda digest: c.rt.approve(
-            found,
-            by=c.who.name,
-            note=b.get("note", ""),
-            digest=digest,
-            edit=b.get("edit"),
-            scope=b.get("scope", "once"),
-            groups=c.who.groups,
-            request_id=c.request_id,
-        ),
-    )
-
-
-async def deny(c: ApiRequest) -> Any:
-    """Refuse a call."""
-    b, found = c.body, await _decidable(c)
-    _approvable(found)
-    return await _decided(
-        c,
-        found,
-        lambda digest: c.rt.deny(
-            found,
-            by=c.who.name,
-            note=b.get("note", ""),
-            digest=digest,
-            request_id=c.request_id,
-        ),
-    )
-
-
-async def answer_interrupt(c: ApiRequest) -> Any:
-    """Answer a question, or choose."""
-    b, found = c.body, await _decidable(c)
-    if found.kind == "approval":
-        raise Invalid("an approval is approved or denied, not answered")
-    if b.get("note"):
-        value = Decision.value(b["value"], b.get("note", ""))
-    else:
-        value = b["value"]
-    return await _decided(
-        c,
-        found,
-        lambda digest: c.rt.answer(
-            found,
-            value,
-            by=c.who.name,
-            digest=digest,
-            groups=c.who.groups,
-            request_id=c.request_id,
-        ),
-    )
-
-
-async def retry_all(c: ApiRequest) -> Any:
-    """Try all open errors again that are like this one, of those that were open when whoever asks
-    had looked."""
-    b, found = c.body, await _decidable(c)
-    for other in await c.rt.alike(found, until=b["until"]):
-        await _check_person(c, other.run_id)
-    try:
-        done = await c.rt.retry_all(
-            found,
-            by=c.who.name,
-            note=b.get("note", ""),
-            digest=b["digest"],
-            until=b["until"],
-            groups=c.who.groups,
-            request_id=c.request_id,
-        )
-    except StaleDecision as e:
-        raise await conflict(c.rt.store, found, b["digest"], e) from None
-    return {"items": [_retried(one) for one in done]}
-
-
-def _retried(one: Retried) -> RetriedError:
-    refused = None
-    if one.refused:
-        said = error_members(one.refused)
-        refused = RefusedDecision(
-            code=said["code"],
-            detail=legible(str(one.refused)),
-            what=said["what"],
-            consequence=said["consequence"],
-            advice=said["advice"],
-        )
-    return RetriedError(
-        ref=one.interrupt.ref, run_id=one.interrupt.run_id, seq=one.seq or None, refused=refused
-    )
-
-
-# The kill switch
-
-
-async def halt(c: ApiRequest) -> Any:
-    """Set a halt."""
-    on = await c.rt.halt(c.body["scope"], reason=c.body["reason"], by=c.who.name)
-    return {"items": on, "after": None}
-
-
-async def unhalt(c: ApiRequest) -> Any:
-    """Lift a halt. Whoever may halt may lift what they or another operator set; what an admin set,
-    an admin lifts."""
-    for halt in await c.rt.halts():
-        if halt.scope == c.body["scope"] and not _may_lift(c, halt):
-            raise NotAllowed(
-                f"the halt of {halt.scope!r} was set by {halt.by!r}: an admin lifts it",
-                consequence="nothing was lifted",
-            )
-    on = await c.rt.unhalt(c.body["scope"], by=c.who.name, reason=c.body["reason"])
-    return {"items": on, "after": None}
-
-
-def _may_lift(c: ApiRequest, halt: Halt) -> bool:
-    """Somebody of whom nothing is known here (the command line, a program) counts as an admin."""
-    setter = c.desk.guard.users.get(halt.by)
-    own = person(halt.by) == person(c.who.name)
-    return c.who.may("admin") or own or (setter is not None and setter.role == "operator")
-
-
-# Legal holds
-
-
-async def hold(c: ApiRequest) -> Any:
-    """Set a legal hold."""
-    on = await c.rt.hold(c.body["scope"], reason=c.body["reason"], by=c.who.name)
-    return {"items": on, "after": None}
-
-
-async def lift_hold(c: ApiRequest) -> Any:
-    """Lift a legal hold."""
-    on = await c.rt.hold(c.body["scope"], reason=c.body["reason"], by=c.who.name, lift=True)
-    return {"items": on, "after": None}
-
-
-# Sessions
-
-
-def me(who: Identity, now: float) -> Me:
-    """Whoever was recognised."""
-    role = cast("Role", who.role)
-    return Me(name=who.name, role=role, groups=who.groups, csrf=who.csrf, link=who.local, now=now)
-
-
-async def log_in(c: ApiRequest) -> Any:
-    """A key becomes a browser's session; so does the token of this start's link, and nothing else
-    that a link carries."""
-    guard = c.desk.guard
-    if "token" in c.body:
-        cookie, who = guard.login_by_link(c.request, c.body["token"])
-    else:
-        cookie, who = guard.login(c.request, c.body["key"])
-    c.desk.security.happened("login", by=who.name, address=guard.address(c.request))
-    return answered(
-        me(who, c.rt.store.now()),
-        {"Set-Cookie": set_cookie(guard, cookie, c.request.headers["host"])},
-    )
-
-
-async def log_out(c: ApiRequest) -> Response:
-    """End a browser's session."""
-    guard = c.desk.guard
-    if who := guard.logout(c.request):
-        c.desk.security.happened("logout", by=who, address=guard.address(c.request))
-    return answered(DONE, {"Set-Cookie": set_cookie(c.desk.guard, "", c.request.headers["host"])})

@@ -1,0 +1,44 @@
+"""Who did what, and the check of everything."""
+
+from typing import Any
+
+from adjourn.server.api.pages import page
+from adjourn.server.operation import ApiRequest
+from adjourn.server.problem import Problem
+from adjourn.stores.audit import SECURITY
+from adjourn.views.answer_schemas import (
+    VerificationView,
+)
+from adjourn.views.audit_entry import AuditEntry
+
+
+async def get_run_audit(c: ApiRequest) -> Any:
+    """A page of what was wanted of a run."""
+    run, limit = c.path["run"], c.query.get("limit", 100)
+    rows = await c.rt.store.audit(run, after=c.query.get("after", 0), limit=limit)
+    # a run that was pruned has an audit, one that never was has none
+    if not rows or run == SECURITY:
+        await c.rt.store.get(run)
+    items = [AuditEntry.of(row) for row in rows]
+    return page(items, limit, lambda entry: entry.number)
+
+
+async def list_audit(c: ApiRequest) -> Any:
+    """A page of the audit of everything, or of the security log, newest first."""
+    limit, security = c.query.get("limit", 100), c.query.get("security", False)
+    if security and not c.who.may("admin"):
+        raise Problem(
+            403, "forbidden", f"{c.who.name!r} is {c.who.role}: the security log is for admins"
+        )
+    rows = await c.rt.store.recent(c.query.get("after", ""), limit, security=security)
+    return page([AuditEntry.of(row) for row in rows], limit, lambda entry: entry.cursor)
+
+
+async def verify_audit(c: ApiRequest) -> Any:
+    """Check everything; one at a time, because it reads everything."""
+    if c.desk.verifying.locked():
+        raise Problem(
+            429, "busy", "a verification is already running; try again later", {"Retry-After": "5"}
+        )
+    async with c.desk.verifying:
+        return VerificationView.of(await c.rt.verification())

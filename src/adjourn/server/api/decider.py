@@ -1,0 +1,15 @@
+"""Who may decide about a run."""
+
+from adjourn.errors import NotAllowed, bare
+from adjourn.server.operation import ApiRequest
+
+
+async def check_decider(request: ApiRequest, run: str) -> None:
+    """Raise `NotAllowed` if whoever asks is the run or one of its agents."""
+    row, state = await request.desk.folds.of(run)
+    agents = {row.program, *(thread.agent for thread in state.threads.values())}
+    name = request.who.name
+    if name.startswith("@") or name in agents:
+        raise NotAllowed(
+            f"{bare(name)} is this run or its agent; an agent cannot decide its own requests"
+        )

@@ -1,0 +1,36 @@
+"""What the models of a run were sent."""
+
+import asyncio
+from itertools import islice
+from typing import Any
+
+from adjourn.core.sent_request import requests
+from adjourn.errors import NotFound
+from adjourn.server.api.pages import page, whole
+from adjourn.server.operation import ApiRequest
+from adjourn.views.answer_schemas import (
+    RequestView,
+)
+
+
+async def list_requests(c: ApiRequest) -> Any:
+    """A page of what the models of a run were sent, without the messages themselves; or, by its
+    record, one of them whole."""
+    limit, after, at = c.query.get("limit", 100), c.query.get("after", 0), c.query.get("at")
+    run = (await c.rt.store.get(c.path["run"])).id
+    records = await c.rt.store.load(run)
+    before = await c.rt.worker.earlier.of(records)
+
+    def made() -> list[RequestView]:
+        found = requests(records, before)
+        if at is not None:
+            return [RequestView.of(one, whole=True) for one in found if one.seq == at]
+        later = (one for one in found if one.seq > after)
+        return [RequestView.of(one, whole=False) for one in islice(later, limit)]
+
+    items = await asyncio.to_thread(made)  # all of a long conversation is read and hashed
+    if at is None:
+        return page(items, limit, lambda item: item.seq)
+    if not items:
+        raise NotFound(f"record {at} of run {run!r} is not a model's reply")
+    return whole(items)
