@@ -245,7 +245,12 @@ ALL = {**DEFECTS, **TIME}
 """Those too that are tried in `tests/control`."""
 
 
+PYTEST = ("-q", "-x", "-p", "no:cacheprovider", "-p", "anyio", "-p", "hypothesispytest", f"--rootdir={ROOT}")
+"""Without the plugins of everything that is installed: loading them takes longer than most of these tests."""
+
+
 def main() -> None:
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="+", choices=[*ALL, "none"])
     for name in parser.parse_args().names:
@@ -265,7 +270,7 @@ def _run(name: str) -> dict[str, Any]:
                     if name != "none":
                         os.environ |= {PLANTED: name, "ADJOURN_TEST_LIMIT": SOON}
                         ALL[name].plant()
-                    code = int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", f"--rootdir={ROOT}", *tests]))
+                    code = int(pytest.main([*PYTEST, *tests]))
             except BaseException:
                 traceback.print_exc(file=out)
             finally:
