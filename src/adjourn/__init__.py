@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from adjourn.core.messages import Usage
     from adjourn.core.policy import Policy, Verdict as Verdict, allow, ask, deny
     from adjourn.core.sent_request import SentRequest as SentRequest
-    from adjourn.core.stop import (
+    from adjourn.core.stop_conditions import (
         External,
         MaxCost,
         MaxSteps,
@@ -185,7 +185,7 @@ _HOMES = {
     "core.messages": "Usage",
     "core.policy": "Policy Verdict allow ask deny",
     "core.sent_request": "SentRequest",
-    "core.stop": "External MaxCost MaxSteps MaxTime MaxTokens TextMention ToolCalled",
+    "core.stop_conditions": "External MaxCost MaxSteps MaxTime MaxTokens TextMention ToolCalled",
     "runtime.checkpoint": "Checkpoint",
     "driver.watch": "Event Published Recorded TextArrived ToolCallApprovalRequired",
     "driver.decider_keys": "Deciders SigningKey",

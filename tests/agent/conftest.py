@@ -3,7 +3,7 @@
 import pytest
 
 from adjourn.driver.clock import SystemClock
-from adjourn.runtime import local as storeless
+from adjourn.runtime import local_runtime as storeless
 from adjourn.testing import FakeClock
 
 

@@ -60,7 +60,7 @@ async def test_an_edit_that_leaves_out_a_default_is_not_asked_about_again() -> N
 
 async def test_after_the_deadline_a_run_goes_on_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = await paused(cleaner(expires_in=60))
-    monkeypatch.setattr("adjourn.runtime.local._now", lambda: time.time() + 61)
+    monkeypatch.setattr("adjourn.runtime.local_runtime._now", lambda: time.time() + 61)
     with pytest.raises(InterruptClosed):
         await cleaner(expires_in=60).resume(waiting.checkpoint, approved=True)
     outcome = await cleaner(expires_in=60).resume(waiting.checkpoint)

@@ -27,7 +27,7 @@ from adjourn import (
     ask,
 )  # fmt: skip
 from adjourn.core.records import Asked, Broke, Replied, Returned, RunCompleted
-from adjourn.core.stop import Stop
+from adjourn.core.stop_conditions import Stop
 
 
 def limited(stop: Stop, **options: Any) -> Callable[[Ledger], Agent]:

@@ -55,7 +55,7 @@ from adjourn.core.ids import (
     verify_step,
 )
 from adjourn.core.interrupt import view
-from adjourn.core.stop import External, MaxSteps, TextMention, ToolCalled
+from adjourn.core.stop_conditions import External, MaxSteps, TextMention, ToolCalled
 from adjourn.errors import Invalid, InvalidDefinition
 from adjourn.server.schemas import RUN_ID
 

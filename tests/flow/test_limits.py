@@ -8,7 +8,7 @@ from tests.flow.world import execution, only, records, reloaded, started
 
 from adjourn import Agent, External, Flow, FlowContext, MaxSteps, MaxTime, MaxTokens, RunFailed, ToolCalled
 from adjourn.core.records import Intended, Returned
-from adjourn.core.stop import Stop
+from adjourn.core.stop_conditions import Stop
 from adjourn.testing import FakeClock
 from adjourn.testing.scripted import ScriptedModel
 

@@ -16,7 +16,7 @@ LAYERS = ("core", "stores", "models", "views", "driver", "bodies", "runtime", "a
 CLOCKS = {"time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"}
 READERS = {
     "bodies/isolation.py": "another process has no store to ask",
-    "runtime/local.py": "a run without a store has the machine's clock; tests replace it",
+    "runtime/local_runtime.py": "a run without a store has the machine's clock; tests replace it",
     "bodies/runner.py": "a body's time limit is the event loop's",
     "driver/clock.py": "the clock that everybody else is given",
     "stores/postgres/database.py": "how long a commit takes, for people",

@@ -11,7 +11,7 @@ from tests.runtime.world import LIMIT, Ledger, completed, notes, operator, pause
 
 from adjourn import Agent, Runtime, ToolContext, tool
 from adjourn.core.records import Erased
-from adjourn.driver.feed import Published
+from adjourn.driver.live_feed import Published
 from adjourn.driver.watch import Recorded
 from adjourn.errors import Invalid, Refused, RunErased, UnknownRun
 from adjourn.testing.scripted import ScriptedModel, call, streamed

@@ -13,7 +13,7 @@ from tests.runtime.test_watch import collect
 from tests.runtime.world import LIMIT, Ledger, notes
 
 from adjourn import Runtime, TextArrived
-from adjourn.driver.feed import Feed, Live
+from adjourn.driver.live_feed import Feed, Live
 from adjourn.runtime.live_relay import LiveText
 from adjourn.stores.polled_channel import PolledChannel
 from adjourn.stores.sqlite import SQLiteStore

@@ -19,7 +19,7 @@ from adjourn.core.codec import plain
 from adjourn.core.messages import ToolSpec
 from adjourn.core.model_request import Terms
 from adjourn.core.policy import Policy, refuse_twins
-from adjourn.core.stop import MaxSteps, Stop
+from adjourn.core.stop_conditions import MaxSteps, Stop
 from adjourn.driver.program import StepHandle
 from adjourn.errors import InvalidDefinition, Misused
 from adjourn.models.model import Model
@@ -223,7 +223,7 @@ class Agent(Definition[T]):
                 conversation.
             by: who starts the run.
         """
-        from adjourn.runtime.local import LocalRuntime
+        from adjourn.runtime.local_runtime import LocalRuntime
 
         run = await LocalRuntime(self, resources).start(self, input, after=after, by=by)
         return await run.wait()
@@ -255,7 +255,7 @@ class Agent(Definition[T]):
             resources: the live objects that tools need, by name.
             on_change: `"refuse"` or `"warn"`, for this call; without it, the agent's own.
         """
-        from adjourn.runtime.local import LocalRuntime
+        from adjourn.runtime.local_runtime import LocalRuntime
 
         said: dict[str, Any] = {
             "answers": answers,
@@ -295,7 +295,7 @@ class Agent(Definition[T]):
         """
         if (input is MISSING) == (checkpoint is None):
             raise Misused("stream takes an input, or checkpoint= to resume: one of the two")
-        from adjourn.runtime.local import LocalRuntime
+        from adjourn.runtime.local_runtime import LocalRuntime
         from adjourn.runtime.stream import RunStream
 
         runtime = LocalRuntime(self, resources)

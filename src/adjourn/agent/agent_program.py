@@ -22,7 +22,7 @@ from adjourn.core.policy import DEFAULT, Judgement, Verdict, strictest
 from adjourn.core.records import NEVER, Asked, Fact, Intended, Returned, RunCompleted
 from adjourn.core.signatures import is_genuine
 from adjourn.core.state import Call, State
-from adjourn.core.stop import External, Leaf, Progress, TextMention, ToolCalled, Tripped
+from adjourn.core.stop_conditions import External, Leaf, Progress, TextMention, ToolCalled, Tripped
 from adjourn.driver.program import StepHandle
 from adjourn.errors import Invalid, InvalidDefinition
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from adjourn.core.flow_events import FlowClosing, Heard
+from adjourn.core.flow_state_changes import apply
 from adjourn.core.graph import (
     AgentItem,
     AnyItem,
@@ -28,7 +29,6 @@ from adjourn.core.graph import (
 )
 from adjourn.core.ids import activation_id, branch_label, element_label, label_of, split_event
 from adjourn.core.records import Emitted
-from adjourn.core.state_changes import apply
 
 Place = tuple[str, int]
 """A place in a graph: the path of a list of items (see `core.graph.chains_of`), and which of

@@ -329,7 +329,7 @@ class RuntimeControls:
 
     async def live_text(self, run: str) -> str:
         """See `Controls.live_text`."""
-        from adjourn.driver.feed import TextArrived
+        from adjourn.driver.live_feed import TextArrived
 
         async for event in (await self._runtime.get(run)).watch():
             if isinstance(event, TextArrived) and event.text:

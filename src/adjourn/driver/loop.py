@@ -36,9 +36,9 @@ from adjourn.driver import bodies_at_work as flights
 from adjourn.driver.clock import Clock, DriveTime, StoreTime, SystemClock, TimedEvent
 from adjourn.driver.cold_start import folded
 from adjourn.driver.commit_retry import Landing
-from adjourn.driver.feed import Feed
 from adjourn.driver.fence import Fence
 from adjourn.driver.late_results import all_recorded, record_late
+from adjourn.driver.live_feed import Feed
 from adjourn.driver.program import Program
 from adjourn.driver.running_step import RunningStep
 from adjourn.errors import LeaseLost, Unauthorised

@@ -10,7 +10,7 @@ from adjourn.core.model_request import Outgoing
 from adjourn.core.plan import Step
 from adjourn.core.records import Broke, Fact, Summarised
 from adjourn.core.state import State
-from adjourn.driver.feed import Published, TextArrived
+from adjourn.driver.live_feed import Published, TextArrived
 from adjourn.driver.threads import end_if_forked
 
 if TYPE_CHECKING:

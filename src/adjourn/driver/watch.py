@@ -17,7 +17,7 @@ from adjourn.core.records import (
     RunCompleted,
 )
 from adjourn.core.status import ENDED
-from adjourn.driver.feed import Feed, Published, TextArrived
+from adjourn.driver.live_feed import Feed, Published, TextArrived
 from adjourn.stores.protocol import Store
 
 

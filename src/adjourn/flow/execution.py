@@ -18,7 +18,7 @@ from adjourn.driver.watch import Event, watch
 from adjourn.errors import Invalid, Misused, Refused, RunFailed, UnknownInterrupt, bare
 from adjourn.runtime.answers import answered, check_event
 from adjourn.runtime.checkpoint import Checkpoint, taken_over
-from adjourn.runtime.local import LocalRuntime
+from adjourn.runtime.local_runtime import LocalRuntime
 from adjourn.runtime.outcome import Outcome, failure, outcome_of
 from adjourn.runtime.prepare import fitting, resuming
 from adjourn.runtime.program_choice import check_resources

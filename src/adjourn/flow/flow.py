@@ -22,7 +22,7 @@ from adjourn.core.graph import (
 )
 from adjourn.core.graph import GraphChain as ChainShape
 from adjourn.core.ids import checked_event, checked_name, label_of
-from adjourn.core.stop import MaxSteps, Stop
+from adjourn.core.stop_conditions import MaxSteps, Stop
 from adjourn.errors import InvalidDefinition, NoOneToAnswer, RunFailed, bare
 from adjourn.flow.builder import Chain, Node, OpenBlock
 from adjourn.flow.chunk import Chunk, EffectName, names

@@ -9,9 +9,9 @@ from adjourn.core.call import Call
 from adjourn.core.codec import decode, encode, plain
 from adjourn.core.duration import Duration, seconds
 from adjourn.core.flow_state import FlowScope
+from adjourn.core.flow_state_changes import changes
 from adjourn.core.graph import Graph
 from adjourn.core.ids import MemoKind, checked_event, is_memo, local_event, memo_key, parse_memo
-from adjourn.core.state_changes import changes
 from adjourn.driver.program import StepHandle
 from adjourn.errors import InvalidDefinition, MissingResource, PauseRequest
 

@@ -14,7 +14,7 @@ from adjourn.core.ids import GRAPH
 from adjourn.core.plan import Ask, Go, Judged, Plan, Step
 from adjourn.core.records import Asked, Fact, Faulted, Intended, Returned, RunCompleted
 from adjourn.core.state import State
-from adjourn.core.stop import External, Progress, TextMention, ToolCalled, Tripped
+from adjourn.core.stop_conditions import External, Progress, TextMention, ToolCalled, Tripped
 from adjourn.driver.program import StepHandle
 from adjourn.flow.chunk_body import NO_HANDLE, ChunkBody
 

@@ -8,7 +8,7 @@ from adjourn.agent.agent import Agent
 from adjourn.agent.tool import EffectName, Tool
 from adjourn.agent.toolset import Toolset
 from adjourn.core.policy import Policy, Rule
-from adjourn.core.stop import MaxSteps, Stop
+from adjourn.core.stop_conditions import MaxSteps, Stop
 from adjourn.errors import InvalidDefinition
 from adjourn.guests.guest_tool import GuestToolTerms
 from adjourn.models.model import Model

@@ -19,8 +19,8 @@ from adjourn.driver.clock import Clock, StoreTime
 from adjourn.driver.cold_start import captured, folded_and_sized, write_down
 from adjourn.driver.decider_keys import BadDeciders, StoreTrust
 from adjourn.driver.earlier_turns import EarlierTurns
-from adjourn.driver.feed import Feed
 from adjourn.driver.identity import Life, here, life_of
+from adjourn.driver.live_feed import Feed
 from adjourn.driver.loop import Drive
 from adjourn.driver.program import Program
 from adjourn.errors import (

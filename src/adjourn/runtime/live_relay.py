@@ -7,7 +7,7 @@ from functools import partial
 
 import msgspec
 
-from adjourn.driver.feed import Feed, Live, Published, TextArrived
+from adjourn.driver.live_feed import Feed, Live, Published, TextArrived
 from adjourn.stores.protocol import Store
 
 _decode = msgspec.json.Decoder(TextArrived | Published).decode

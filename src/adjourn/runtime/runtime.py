@@ -17,8 +17,8 @@ from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.core.records import CancelAsked, Command, PauseAsked, Started
 from adjourn.core.run_status import RunStatus
 from adjourn.driver.clock import Clock, SystemClock
-from adjourn.driver.feed import Feed
 from adjourn.driver.identity import new_run_id
+from adjourn.driver.live_feed import Feed
 from adjourn.driver.watch import Event, Load, watch
 from adjourn.driver.worker_mark import check_outside, mark, unmark
 from adjourn.errors import (

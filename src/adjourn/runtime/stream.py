@@ -9,7 +9,7 @@ from typing_extensions import TypeVar
 from adjourn.driver.watch import Event, watch
 from adjourn.errors import Misused
 from adjourn.runtime.checkpoint import Checkpoint
-from adjourn.runtime.local import LocalRuntime
+from adjourn.runtime.local_runtime import LocalRuntime
 from adjourn.runtime.outcome import Outcome
 from adjourn.runtime.run import Run
 

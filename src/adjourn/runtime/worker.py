@@ -15,8 +15,8 @@ from adjourn.core.status import Status
 from adjourn.driver.clock import Clock
 from adjourn.driver.cold_start import size_of
 from adjourn.driver.decider_keys import StoreTrust
-from adjourn.driver.feed import Feed
 from adjourn.driver.identity import Life, new_worker_id, retire
+from adjourn.driver.live_feed import Feed
 from adjourn.driver.program import Program
 from adjourn.errors import StoreError, UnknownRun
 from adjourn.runtime.advance import Advanced, Budget, Busy, Rested

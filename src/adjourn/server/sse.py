@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from adjourn.core.codec import encode
-from adjourn.driver.feed import Published, TextArrived
+from adjourn.driver.live_feed import Published, TextArrived
 from adjourn.driver.watch import Recorded
 from adjourn.errors import AdjournError
 from adjourn.runtime.runtime import Runtime

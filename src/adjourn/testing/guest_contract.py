@@ -13,7 +13,7 @@ from adjourn.core.codec import encode
 from adjourn.core.messages import ModelRequest, Reply, TextDelta, UserMessage
 from adjourn.core.policy import Policy, ask
 from adjourn.core.records import Replied
-from adjourn.driver.feed import TextArrived
+from adjourn.driver.live_feed import TextArrived
 from adjourn.errors import AlreadyDecided
 from adjourn.runtime.outcome import Completed, is_paused
 from adjourn.runtime.run import Run

@@ -17,7 +17,7 @@ from adjourn.core.ids import depth, undo_target
 from adjourn.core.records import AnyRecord, Broke, CancelAsked, Replied
 from adjourn.core.state import State
 from adjourn.core.trust import FoldAgain
-from adjourn.driver.feed import Published, TextArrived
+from adjourn.driver.live_feed import Published, TextArrived
 from adjourn.driver.watch import Event, Recorded
 from adjourn.views.cancel_preview import cancel_preview
 from adjourn.views.timeline import Numbered, Timeline, TimelineStep

@@ -42,7 +42,6 @@ from adjourn.core.records import (
     Suspended,
     Upgraded,
     dump,
-    parse,
 )
 from adjourn.core.state import input_text
 from adjourn.core.status import Status, after
@@ -63,6 +62,7 @@ from adjourn.stores.rules.signatures import check_sealed, taken_back
 from adjourn.stores.rules.transaction import Sheet, StoreRule, opened_by, stamped
 from adjourn.stores.rules.turns import check_after, follows
 from adjourn.stores.rules.values import ReadRequest
+from adjourn.stores.rules.votes import votes_of
 
 KEPT = 20
 """So many kept answers are named in the audit of a fork."""
@@ -451,21 +451,6 @@ def _vote(sheet: Sheet, row: RunRow, record: Decided) -> None:
         else:
             found.votes = {}
     close(sheet, row, found, "decided", record.by)
-
-
-def agreed(sheet: Sheet, found: InterruptRow) -> list[Decided]:
-    """The decisions that agree so far."""
-    decisions: list[Decided] = []
-    for seq in found.votes.values():
-        decided = parse(sheet.record(seq))
-        if isinstance(decided, Decided):
-            decisions.append(decided)
-    return decisions
-
-
-def votes_of(sheet: Sheet, found: InterruptRow) -> list[Vote]:
-    """Who agrees so far, and in which groups they are."""
-    return [Vote(decided.by, decided.groups) for decided in agreed(sheet, found)]
 
 
 def close(sheet: Sheet, row: RunRow, found: InterruptRow, state: str, by: str = "") -> None:

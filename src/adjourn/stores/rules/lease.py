@@ -36,11 +36,12 @@ from adjourn.stores.audit import chain
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.protocol import Committed, Lease, RunRow
 from adjourn.stores.rows import parsed
-from adjourn.stores.rules.journal import LISTED, NAMED, agreed, append, needs
+from adjourn.stores.rules.journal import LISTED, NAMED, append, needs
 from adjourn.stores.rules.names import check_names, check_record
 from adjourn.stores.rules.outbox import tell
 from adjourn.stores.rules.transaction import Each, Find, Sheet, StoreRule, need, opened_by, stamped
 from adjourn.stores.rules.values import ReadRequest
+from adjourn.stores.rules.votes import agreed
 
 UPGRADE = "upgrade"
 """The verb of the audit."""

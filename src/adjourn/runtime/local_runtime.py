@@ -10,7 +10,7 @@ from adjourn.core.records import AnyRecord, Command, Started
 from adjourn.core.state import State
 from adjourn.core.status import ENDED
 from adjourn.driver.clock import Clock, SystemClock
-from adjourn.driver.feed import Feed
+from adjourn.driver.live_feed import Feed
 from adjourn.driver.program import Program
 from adjourn.errors import Invalid
 from adjourn.runtime.advance import Advanced, Budget, Rested

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from adjourn import External, InvalidDefinition, MaxCost, MaxSteps, MaxTime, MaxTokens, TextMention, ToolCalled
-from adjourn.core.stop import Leaf, Progress, Stop, Tripped
+from adjourn.core.stop_conditions import Leaf, Progress, Stop, Tripped
 
 START = Progress(steps=0, tokens=0, cost=0.0, elapsed=0.0, text="", called=frozenset())
 

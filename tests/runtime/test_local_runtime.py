@@ -14,7 +14,7 @@ from adjourn import Agent, Flow, FlowContext, Outcome, RunFailed, ToolContext, i
 from adjourn.core.messages import Delta, ModelRequest, Reply, Text, TextDelta
 from adjourn.driver import bodies_at_work
 from adjourn.driver.clock import SystemClock
-from adjourn.runtime import local
+from adjourn.runtime import local_runtime as local
 from adjourn.stores.memory import MemoryStore
 from adjourn.testing import FakeClock, ScriptedModel, call
 
