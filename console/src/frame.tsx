@@ -6,7 +6,7 @@ import { me } from "./api";
 import { connection, halts, state, waiting } from "./live";
 import { Link, place } from "./router";
 import { Icon, LiveRegion, Toasts } from "./ui";
-import { asking, HaltButton, HaltStrip } from "./halt";
+import { asking, HaltButton } from "./halt";
 import { helping } from "./keys";
 import { later } from "./later";
 import { many } from "./words";
@@ -15,6 +15,7 @@ import { many } from "./words";
 export const openRuns = signal<number | null>(null);
 
 const HaltDialogs = later(async () => (await import("./overlays")).HaltDialogs, true);
+const HaltStrip = later(async () => (await import("./overlays")).HaltStrip, true);
 const KeysHelp = later(async () => (await import("./overlays")).KeysHelp, true);
 
 const PLACES = [
@@ -56,7 +57,7 @@ function Side({ on }: { on: string }) {
         </Link>
       ))}
       <div class="foot">
-        {halts.value.length ? null : <HaltButton />}
+        <HaltButton />
         <div>
           <Connection />
         </div>
@@ -114,7 +115,7 @@ export function Frame({ on, children }: { on: string; children: ComponentChildre
       <a class="skip" href="#main">
         Skip to the page
       </a>
-      <HaltStrip />
+      {halts.value.length ? <HaltStrip /> : null}
       <div class="app">
         <Side on={on} />
         <div class="page" id="main" tabIndex={-1}>

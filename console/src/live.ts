@@ -3,7 +3,7 @@ import { computed, signal } from "@preact/signals";
 import { address, me, now, setClock } from "./api";
 import { merge, row } from "./rows";
 import { follow, type Event } from "./sse";
-import { clock, count, rough } from "./words";
+import { clock, count, rough, scopeWords } from "./words";
 export type { FeedChange as Changed } from "./generated/types";
 import type { FeedChange as Changed, FeedSnapshot as Whole, Halt } from "./generated/types";
 
@@ -39,10 +39,16 @@ export const offline = computed<string>(() => {
   return now() - brokenAt.value < GRACE ? "" : "the connection is lost; it comes back by itself";
 });
 
-/** Why no call may start, or "": a halt of everything, of this agent, or of this tool. */
-export function haltedFor(agent = "", tool = ""): string {
-  const on = halts.value.find((h) => h.scope === "*" || h.scope === `agent:${agent}` || (tool !== "" && h.scope === `tool:${tool}`));
-  return on ? `halted by ${on.by || "someone"}: ${on.reason}` : "";
+/** The halt that touches a call, if one does: of everything, of one of its agents, or of its tool. */
+export function haltOn(agents: readonly string[], tools: readonly string[] = []): Halt | undefined {
+  const scopes = new Set(["*", ...agents.map((name) => `agent:${name}`), ...tools.map((name) => `tool:${name}`)]);
+  return halts.value.find((h) => scopes.has(h.scope));
+}
+
+/** Why no call may start, or "". */
+export function haltedFor(agent: string): string {
+  const on = haltOn([agent]);
+  return on ? `${scopeWords(on.scope)} is halted by ${on.by || "someone"}: ${on.reason}` : "";
 }
 
 type Hear = { changed?: (c: Changed) => void; whole?: () => void };

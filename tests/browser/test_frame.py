@@ -23,7 +23,7 @@ async def test_halt_is_set_with_a_reason_shown_on_every_page_and_lifted(ana: Vis
     page, on = ana.page, ana.world
     await ana.button("Halt…")
     dialog = page.get_by_role("dialog")
-    await expect(dialog.get_by_role("button", name="Keep running")).to_be_focused()
+    await expect(dialog.get_by_role("radio", name="Everything")).to_be_focused()
     await dialog.get_by_label("Reason").fill("odd refunds")
     await dialog.get_by_role("button", name="Halt everything").click()
     await eventually(on.rt.halts)

@@ -77,6 +77,26 @@ def test_a_halt_holds_and_lifting_it_lets_go(adjourn: Run, waiting: str) -> None
     assert adjourn("approve", waiting).code == 0
 
 
+def test_a_halt_says_how_many_runs_it_holds(adjourn: Run, waiting: str) -> None:
+    said = adjourn("halt", "tool:refund", "--reason", "incident 7", "--by", "ana")
+    assert "tool:refund  by ana: incident 7  (1 run held)" in said.out and said.err == ""
+    [refund, agent] = adjourn("halt", "agent:refunds", "--reason", "incident 7", "--json").json
+    assert (refund["holds"], agent["holds"], agent["known"]) == (1, 1, True)
+    assert adjourn("halt", "tool:ship", "--reason", "x").out.count("(0 runs held)") == 1, "known, and not called"
+
+
+@pytest.mark.parametrize("kind, typo, meant", [("tool", "refnd", "refund"), ("agent", "refund", "refunds")])
+def test_a_halt_of_a_name_that_nothing_has_warns_and_is_set(
+    adjourn: Run, waiting: str, kind: str, typo: str, meant: str
+) -> None:
+    said = adjourn("halt", f"{kind}:{typo}", "--reason", "odd sums", "--by", "ana")
+    assert said.code == 0 and f"{kind}:{typo}  by ana: odd sums  (0 runs held)" in said.out
+    assert f"! No {kind} here is called {typo}." in said.err
+    assert f"Did you mean {meant}?  adjourn halt {kind}:{meant} --reason 'odd sums'" in said.err
+    [found] = adjourn("halt", f"{kind}:{typo}", "--reason", "odd sums", "--json").json
+    assert (found["known"], found["near"][0], found["holds"]) == (False, meant, 0)
+
+
 def test_a_held_run_says_why(adjourn: Run, waiting: str) -> None:
     adjourn("approve", waiting)
     adjourn("halt", "*", "--reason", "incident 8", "--json")

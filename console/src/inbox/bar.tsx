@@ -100,7 +100,7 @@ function Note({ deciding: d, refs }: { deciding: Deciding; refs: Refs }) {
 /** Who decides, or why nobody can. */
 function Who({ deciding: d, extra = "" }: { deciding: Deciding; extra?: string }) {
   const why = d.off.value || d.halted.value || extra;
-  const text = !why ? null : d.halted.value && !d.off.value ? `Approve is off: ${d.halted.value}. Deny is possible.` : sentence(why);
+  const text = why ? sentence(why) : null;
   return (
     <span class="sm t3 grow who" role="status">
       {text ? (

@@ -1,7 +1,8 @@
 /** One item that somebody looks at: what they saw, what they are about to decide, and what became of it. Nothing is optimistic. */
 import { batch, computed, signal } from "@preact/signals";
 import { at, denied, me, now } from "../api";
-import { haltedFor, offline } from "../live";
+import { offline } from "../live";
+import { afterUnhalt } from "../touched";
 import { diff, type Change } from "./diff";
 import { Form } from "./form";
 import { itemOf, seenOf, stepOf, type Closed, type Item, type Seen } from "./items";
@@ -158,14 +159,14 @@ export class Deciding {
 
   // What can be decided
 
+  /** Why it can only be approved after a halt was lifted, or "". A question can be answered during a halt. */
   readonly halted = computed(() => {
     const s = this.seen.value;
     if (!s) return "";
-    for (const agent of s.agents.length ? s.agents : [s.item.agent]) {
-      const why = haltedFor(agent, s.item.call?.tool ?? "");
-      if (why) return why;
-    }
-    return "";
+    const agents = s.agents.length ? s.agents : [s.item.agent];
+    const after = afterUnhalt(s.item.kind, agents, s.item.call?.tool ?? "");
+    if (!after) return "";
+    return s.item.kind === "approval" ? `${after}. Deny is possible now` : after;
   });
 
   /** Why nothing at all can be decided, or "". */

@@ -7,6 +7,7 @@ import { Link } from "../router";
 import { Icon } from "../ui";
 import { shownText } from "../visible";
 import { count, rough } from "../words";
+import { afterUnhalt } from "../touched";
 import { escalatedWords, type Item } from "./items";
 import { afterwards, KINDS, titleOf } from "./naming";
 import { alikeCount, gone, itemBy, newer, order, showNewer, touched } from "./pending";
@@ -90,6 +91,7 @@ function Row({ item: i, on, n, of, search }: { item: Item; on: boolean; n: numbe
   const { tool, rest } = titleOf(i);
   const leaving = gone.value.has(i.ref);
   const others = leaving ? 0 : alikeCount(i);
+  const after = leaving ? "" : afterUnhalt(i.kind, [i.agent], i.call?.tool ?? "");
   const tone = i.kind === "error" || i.kind === "undo" ? "fail" : "wait";
   const why = i.call?.reason || (i.kind === "limit" ? "extend it or stop" : i.kind === "in_doubt" ? "its end was not recorded" : "");
   return (
@@ -114,8 +116,8 @@ function Row({ item: i, on, n, of, search }: { item: Item; on: boolean; n: numbe
         <div class="row sm t3">
           <span class="clip grow">
             {shownText(i.agent)}
-            {why ? " · " : ""}
-            {shownText(why.slice(0, 200))}
+            {after || why ? " · " : ""}
+            {shownText(after || why.slice(0, 200))}
           </span>
           {others ? (
             <span class="tag">

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { now } from "../api";
 import { useKeys } from "../keys";
 import { later } from "../later";
-import { halts, tick } from "../live";
+import { tick } from "../live";
 import { about, back, go, href, Link, place, query, setQuery, to } from "../router";
 import { row, summaryOf } from "../rows";
 import { shownStatus } from "../runs/row";
@@ -156,7 +156,7 @@ function Shown({ model, state }: { model: RunModel; state: RunState }) {
         <Verbs run={run} ask={open} speak={speak} />
       </div>
       <div class="row facts-row">
-        <Pill status={shownStatus(run, halts.value.length > 0)} />
+        <Pill status={shownStatus(run, state.now.tools)} />
         <Facts model={model} state={state} run={run} lines={lines} />
       </div>
       <Callout state={{ ...state, ...run }} lines={lines} resume={off.resume ? null : () => open("resume")} />

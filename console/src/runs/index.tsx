@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { denied } from "../api";
 import { openRuns, Top } from "../frame";
 import { useKeys } from "../keys";
-import { haltedFor, halts } from "../live";
+import { halts } from "../live";
 import { useLoaded } from "../loading";
 import { row } from "../rows";
 import { href, query, restoreScroll, setQuery } from "../router";
@@ -35,7 +35,7 @@ export function RunsPage() {
   const list = useMemo(() => new List(w), [w.tab, w.q, w.time]);
   const [starting, setStarting] = useState(false);
   useEffect(() => () => list.end(), [list]);
-  useEffect(() => list.regroup(), [halts.value.length > 0, list]);
+  useEffect(() => list.regroup(), [halts.value, list]);
   const counts = useCounts(list, w);
   useKeys({ ".": () => list.showNewer() });
   const sections = list.sections.value;
@@ -64,7 +64,7 @@ export function RunsPage() {
         </label>
         <Button
           look="p"
-          off={denied("control") || (halts.value.some((h) => h.scope === "*") ? haltedFor() : "")}
+          off={denied("control")}
           onClick={() => setStarting(true)}
           name="start"
         >

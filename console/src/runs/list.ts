@@ -1,7 +1,7 @@
 /** The list itself: ids by group. Rows change in place; those that are new or belong elsewhere wait until nobody is on them. */
-import { signal } from "@preact/signals";
+import { signal, untracked } from "@preact/signals";
 import { get } from "../api";
-import { halts, listen, noticed } from "../live";
+import { haltOn, halts, listen, noticed } from "../live";
 import { row } from "../rows";
 import { feedsOf, filters, groupOf, TABS, type Feed, type GroupId, type Wanted } from "./groups";
 import type { InterruptSummary as Interrupt, RunSummary as Run } from "../generated/types";
@@ -138,7 +138,7 @@ export class List {
   }
 
   private check(run: Run): void {
-    const moved = groupOf(run, halts.peek().length > 0) !== this.at.get(run.run_id) || !this.shown(run);
+    const moved = groupOf(run, isHalted(run)) !== this.at.get(run.run_id) || !this.shown(run);
     if (!moved || this.leaving.peek().has(run.run_id)) return;
     this.leaving.value = new Set([...this.leaving.peek(), run.run_id]);
     if (!this.timer) this.timer = window.setTimeout(() => this.settle(), LINGER);
@@ -197,7 +197,7 @@ export class List {
     for (const id of ids) {
       const run = row(id)?.peek();
       if (!run) continue;
-      const group = groupOf(run, halted);
+      const group = groupOf(run, isHalted(run));
       this.at.set(id, group);
       const list = by.get(group);
       if (list) list.push(run);
@@ -217,5 +217,8 @@ export class List {
     if (this.sections.peek()) this.arrange([...this.at.keys()]);
   }
 }
+
+/** Whether a halt touches whatever it does. */
+const isHalted = (run: Run): boolean => untracked(() => haltOn([run.agent]) !== undefined);
 
 const base = (group: GroupId): GroupId => (group === "finishing" || group === "held" ? "working" : group);

@@ -1,10 +1,11 @@
 /** One run in the list. */
 import { memo } from "../memo";
 import { now } from "../api";
-import { tick } from "../live";
+import { haltOn, tick } from "../live";
 import { row } from "../rows";
 import { go, Link, to } from "../router";
 import { RunId, Pill, Time } from "../ui";
+import { afterUnhalt } from "../touched";
 import { Visible } from "../visible";
 import { count, money, remaining, rough } from "../words";
 import { KIND_WORDS } from "../generated/words";
@@ -14,9 +15,9 @@ import type { Activity, RunGlance as Glance, RunSummary as Run } from "../genera
 
 const ENDED = ["completed", "cancelled", "stopped", "failed"];
 
-/** Its status as people see it: running under a halt finishes. */
-export function shownStatus(run: Run, halted: boolean): string {
-  return halted && run.status === "running" ? "finishing" : run.status;
+/** Its status as people see it: what runs a call that a halt touches finishes. */
+export function shownStatus(run: Run, tools: readonly string[]): string {
+  return run.status === "running" && haltOn([run.agent], tools) ? "finishing" : run.status;
 }
 
 export interface RowProps {
@@ -25,17 +26,16 @@ export interface RowProps {
   index: number;
   selected: boolean;
   leaving: boolean;
-  halted: boolean;
   enter: (id: string) => void;
   leave: (id: string) => void;
   last: boolean;
 }
 
-export const Row = memo(function Row({ id, top, index, selected, leaving, halted, enter, leave, last }: RowProps) {
+export const Row = memo(function Row({ id, top, index, selected, leaving, enter, leave, last }: RowProps) {
   const run = row(id)?.value;
   if (!run) return null;
   const seen = glance(id).value;
-  const status = shownStatus(run, halted);
+  const status = shownStatus(run, seen?.now.tools ?? []);
   const path = to("runs", id);
   return (
     <div
@@ -70,7 +70,7 @@ export const Row = memo(function Row({ id, top, index, selected, leaving, halted
         </div>
       </div>
       <div role="gridcell" class="grow c-now">
-        <Now seen={seen} status={status} />
+        <Now agent={run.agent} seen={seen} status={status} />
       </div>
       <div role="gridcell" class="c-shape">
         {seen ? <Shape pieces={seen.spans} status={status} since={run.updated_at} /> : null}
@@ -91,10 +91,12 @@ function Since({ run, seen, status }: { run: Run; seen: Glance | null; status: s
 }
 
 /** What it does or waits for, and on a second line the detail. */
-function Now({ seen, status }: { seen: Glance | null; status: string }) {
+function Now({ agent, seen, status }: { agent: string; seen: Glance | null; status: string }) {
   if (!seen) return null;
+  const agents = [agent, seen.now.agent].filter(Boolean);
+  const after = status === "waiting" || status === "failed" ? afterUnhalt(seen.now.kind, agents, seen.now.tools[0] ?? "") : "";
   const first = headOf(seen, status);
-  const second = detailOf(seen, status);
+  const second = after || detailOf(seen, status);
   const until = status === "waiting" ? seen.now.until : null;
   return (
     <>
@@ -135,7 +137,7 @@ const paused = (by: string, reason: string): string => `Paused by ${by || "someo
 function headOf(g: Glance, status: string): Words {
   const { now: a } = g;
   const tool = a.tools.join(", ");
-  if (status === "finishing") return { before: "Finishing ", tool, rest: tool ? ", then held" : "the model call, then held" };
+  if (status === "finishing") return tool ? { before: "Finishing ", tool, rest: ", then held" } : { rest: "Stopping its model call, then held" };
   switch (a.verb) {
     case "calling_model":
       return { rest: "Writing" };
@@ -199,7 +201,7 @@ function detailOf(g: Glance, status: string): string {
     case "running":
       return `step ${g.steps || 1}`;
     case "finishing":
-      return "a call in flight is never cut";
+      return g.now.tools.length ? "a tool call in flight is never cut" : "the model is called again after the unhalt";
     case "held":
       return "continues by itself when the halt is lifted";
     case "pausing":

@@ -30,7 +30,7 @@ export function StartDialog({ close }: { close: () => void }) {
   }
   const off =
     offline.value ||
-    (!chosen ? "this server has nothing to start; start it with adjourn serve app.py:agent" : haltedFor(chosen)) ||
+    (!chosen ? "this server has nothing to start; start it with adjourn serve app.py:agent" : "") ||
     (!text.trim() ? "say what it should do" : wrong ? "the input is not JSON yet" : "");
   const send = (): void => {
     if (off || busy) return;
@@ -99,6 +99,11 @@ export function StartDialog({ close }: { close: () => void }) {
             onKeyDown={(e) => e.key === "Enter" && (e.metaKey || e.ctrlKey) && send()}
           />
         </label>
+        {haltedFor(chosen) ? (
+          <p class="sm t2" role="status">
+            <Visible text={`It is held before its first step: ${haltedFor(chosen)}.`} />
+          </p>
+        ) : null}
         <div class="row">
           <div class="seg" role="radiogroup" aria-label="The input is">
             {[false, true].map((as) => (

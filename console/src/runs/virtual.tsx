@@ -2,7 +2,6 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { effect, signal } from "@preact/signals";
 import { useKeys } from "../keys";
-import { halts } from "../live";
 import { row } from "../rows";
 import { onMove } from "../window";
 import { moved, want } from "./glances";
@@ -122,7 +121,6 @@ export function Rows({ list }: { list: List }) {
                     last={at === s.ids.length - 1}
                     selected={id === tabbed && (id === selected || kept >= 0)}
                     leaving={list.leaving.value.has(id)}
-                    halted={halts.value.length > 0}
                     enter={enter}
                     leave={leave}
                   />
@@ -138,12 +136,7 @@ export function Rows({ list }: { list: List }) {
 }
 
 function GroupHead({ section: s }: { section: Section }) {
-  const note =
-    halts.value.length && s.id === "needs"
-      ? "decisions are recorded now and take effect when unhalted"
-      : s.id === "needs"
-        ? "soonest expiry first"
-        : GROUPS[s.id].note;
+  const note = s.id === "needs" ? "soonest expiry first" : GROUPS[s.id].note;
   return (
     <div class="grp" role="row">
       <span role="gridcell" class="row">

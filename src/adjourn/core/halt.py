@@ -18,6 +18,12 @@ def halted(record: Record, program: str, halts: Set[str]) -> frozenset[str]:
     return scopes((program, *record.under), record.tool) & halts
 
 
+def scope_parts(scope: str) -> tuple[str, str]:
+    """Whether it is of an `agent` or a `tool`, and the name; `("*", "")` for everything."""
+    kind, _, name = scope.partition(":")
+    return kind, name
+
+
 def check_scope(scope: str) -> str:
     """A well-formed scope, or `InvalidDefinition`."""
     kind, _, name = scope.partition(":") if isinstance(scope, str) else ("", "", "")  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -6,6 +6,8 @@ from collections import OrderedDict
 
 from starlette.requests import Request
 
+from adjourn.core.state import State
+from adjourn.runtime.halt_survey import HaltSurvey
 from adjourn.runtime.runtime import Runtime
 from adjourn.server.api.run_views import Glances
 from adjourn.server.auth import Guard
@@ -28,9 +30,14 @@ class AppState:
         self.security = SecurityLog(lambda: runtime.store)
         self.glances, self.shortened = Glances(), ShortenedInterrupts()
         self.tapes = Tapes()
+        self.survey = HaltSurvey(runtime, self._state_of)
         self.closing = asyncio.Event()
         self.verifying, self.parsing = asyncio.Lock(), asyncio.Lock()
         self._programs: OrderedDict[str, str] = OrderedDict()
+
+    async def _state_of(self, run: str) -> State:
+        _, state = await self.folds.of(run)
+        return state
 
     def origin_of(self, request: Request) -> str:
         """From where a request comes, for the audit."""

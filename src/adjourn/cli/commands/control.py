@@ -18,9 +18,11 @@ from adjourn.cli.terminal.activity_line import activity_line
 from adjourn.cli.terminal.console import is_attended, out, print_json
 from adjourn.cli.terminal.console import say as tell
 from adjourn.cli.terminal.format import DIM, EXIT, arguments, status_mark
+from adjourn.cli.terminal.halt_line import print_halts, warn_of_unknown
 from adjourn.cli.terminal.hints import command
 from adjourn.cli.terminal.prompt import DecideLater, confirm
 from adjourn.errors import Invalid
+from adjourn.runtime.halt_survey import HaltSurvey, SurveyedHalts
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.protocol import Halt
@@ -253,7 +255,14 @@ def halt(
     """The kill switch: start no new call in SCOPE. No model call either, whichever process runs
     it."""
     name = person(db, by, right="halt", what="a halt").name
-    _print_halts(with_runtime(db, lambda rt: rt.halt(scope, reason=reason, by=name)), as_json)
+
+    async def work(rt: Runtime) -> tuple[list[Halt], SurveyedHalts]:
+        halts = await rt.halt(scope, reason=reason, by=name)
+        return halts, await HaltSurvey(rt).look(scope)
+
+    halts, found = with_runtime(db, work)
+    print_halts(halts, found, as_json)
+    warn_of_unknown(found.of(scope), db, reason)
 
 
 @app.command()
@@ -263,21 +272,9 @@ def unhalt(
 ) -> None:
     """Lift a halt; held runs continue."""
     name = person(db, by, right="halt", what="lifting a halt").name
-    _print_halts(with_runtime(db, lambda rt: rt.unhalt(scope, reason=reason, by=name)), as_json)
 
+    async def work(rt: Runtime) -> tuple[list[Halt], SurveyedHalts]:
+        halts = await rt.unhalt(scope, reason=reason, by=name)
+        return halts, await HaltSurvey(rt).look()
 
-def _print_halts(halts: list[Halt], as_json: bool) -> None:
-    if as_json:
-        print_json(list(halts))
-        return
-    terminal = out()
-    for halt in halts:
-        terminal.print(
-            Text.assemble(
-                ("■ halted  ", "red"),
-                visible(halt.scope),
-                f"  by {visible(halt.by)}: {visible(halt.reason)}",
-            )
-        )
-    if not halts:
-        terminal.print("Nothing is halted.")
+    print_halts(*with_runtime(db, work), as_json)

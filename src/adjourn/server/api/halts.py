@@ -12,9 +12,17 @@ from adjourn.stores.protocol import Halt
 
 
 async def halt(c: ApiRequest) -> Any:
-    """Set a halt."""
-    on = await c.rt.halt(c.body["scope"], reason=c.body["reason"], by=c.who.name)
-    return whole(on)
+    """Set a halt, and then say what it holds: the halt waits for no count."""
+    scope = c.body["scope"]
+    on = await c.rt.halt(scope, reason=c.body["reason"], by=c.who.name)
+    found = await c.desk.survey.look(scope)
+    return {**whole(on), "scope": found.of(scope), "complete": found.complete}
+
+
+async def list_halt_scopes(c: ApiRequest) -> Any:
+    """Everything that can be halted, the halts that are on, and the scope that was asked for."""
+    found = await c.desk.survey.look(c.query.get("scope", ""))
+    return {"items": found.items, "complete": found.complete, "now": c.rt.store.now()}
 
 
 async def unhalt(c: ApiRequest) -> Any:

@@ -66,6 +66,7 @@ from adjourn.views.answer_schemas import (
 )
 from adjourn.views.audit_entry import AuditEntry
 from adjourn.views.cancel_preview import CancelPreview
+from adjourn.views.halt_scope import HaltScope
 from adjourn.views.interrupt_view import InterruptSummary, InterruptView
 from adjourn.views.run_view import RunGlance, RunSummary, RunView
 from adjourn.views.step_view import TimelineView
@@ -77,6 +78,7 @@ OK, RUNS, INBOX, HALTS, AUDIT = (
     many(Halt),
     many(AuditEntry),
 )
+HALTED = answer(**HALTS["properties"], scope=ref(HaltScope), complete=FLAG)
 FILTERS: dict[str, Schema] = {
     "agent": SEARCH,
     "session": SEARCH,
@@ -412,11 +414,19 @@ OPERATIONS = [
     # The kill switch and the audit
     Operation("GET /halts", "read", "The halts that are on.", halts.list_halts, HALTS),
     Operation(
+        "GET /halts/scopes",
+        "read",
+        "What can be halted, and how many runs each would hold.",
+        halts.list_halt_scopes,
+        answer(items=several(HaltScope), complete=FLAG, now=NUMBER),
+        query={"scope": SCOPE},
+    ),
+    Operation(
         "POST /halts",
         "halt",
         "Halt everything, one agent or one tool.",
         halts.halt,
-        HALTS,
+        HALTED,
         body=thing(("scope", "reason"), scope=SCOPE, reason=NAME),
     ),
     Operation(

@@ -1,0 +1,93 @@
+"""Halts in a terminal: each with how many runs it holds, and a warning for a name that nothing has."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from rich.text import Text
+
+from adjourn.cli.terminal.console import out, print_json, say
+from adjourn.cli.terminal.hints import command
+from adjourn.core.halt import scope_parts
+from adjourn.runtime.halt_survey import SurveyedHalts
+from adjourn.stores.protocol import Halt
+from adjourn.views.halt_scope import HaltScope
+from adjourn.views.visible import visible
+
+
+def print_halts(halts: Sequence[Halt], found: SurveyedHalts, as_json: bool) -> None:
+    """Print the halts that are on.
+
+    Args:
+        halts: the halts.
+        found: what they hold.
+        as_json: as data.
+    """
+    scopes = {item.scope: item for item in found.items}
+    if as_json:
+        print_json([_data(halt, scopes) for halt in halts])
+        return
+    terminal = out()
+    for halt in halts:
+        terminal.print(
+            Text.assemble(
+                ("■ halted  ", "red"),
+                visible(halt.scope),
+                f"  by {visible(halt.by)}: {visible(halt.reason)}",
+                f"  ({held_words(scopes[halt.scope], found.complete)})",
+            )
+        )
+    if not halts:
+        terminal.print("Nothing is halted.")
+
+
+def held_words(scope: HaltScope, complete: bool = True) -> str:
+    """What a halt holds, in words: `3 runs held, 1 call finishing`.
+
+    Args:
+        scope: what is halted.
+        complete: whether every open run was counted.
+    """
+    at_least = "" if complete else "at least "
+    words = f"{at_least}{scope.holds} {_plural(scope.holds, 'run')} held"
+    if scope.finishing:
+        words += f", {scope.finishing} {_plural(scope.finishing, 'call')} finishing"
+    return words
+
+
+def warn_of_unknown(scope: HaltScope, db: str | None, reason: str) -> None:
+    """Say that nothing here has the name that was halted, and which one may have been meant.
+
+    Args:
+        scope: what was halted.
+        db: the database as it was named.
+        reason: why it was halted.
+    """
+    if scope.known:
+        return
+    kind, name = scope_parts(scope.scope)
+    say(
+        f"! No {kind} here is called {visible(name)}. The halt is on, and holds nothing that this "
+        "store knows of."
+    )
+    for near in scope.near:
+        meant = command(db, "halt", f"{kind}:{near}", options=("--reason", reason))
+        say(f"  Did you mean {visible(near)}?  {meant}")
+
+
+def _plural(count: int, word: str) -> str:
+    if count == 1:
+        return word
+    return f"{word}s"
+
+
+def _data(halt: Halt, scopes: Mapping[str, HaltScope]) -> dict[str, Any]:
+    scope = scopes[halt.scope]
+    return {
+        **msgspec.to_builtins(halt),
+        "known": scope.known,
+        "near": list(scope.near),
+        "holds": scope.holds,
+        "finishing": scope.finishing,
+        "waiting": scope.waiting,
+    }
