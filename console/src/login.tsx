@@ -48,7 +48,7 @@ export function LoginPage() {
           {wrong ? `Not logged in: ${wrong}.` : ""}
         </p>
         <div class="row">
-          <span class="grow sm t3">An administrator makes one: adjourn user add</span>
+          <span class="grow sm t3">An administrator makes one: adjourn user add NAME</span>
           <Button look="p" type="submit" off={key.trim() ? "" : "enter your key first"} busy={busy ? "Sending…" : ""}>
             Log in
           </Button>

@@ -432,7 +432,7 @@ class ProgramChanged(Conflict):
     def __init__(self, agent: str, changes: Sequence[str]) -> None:
         super().__init__(
             f"{bare(agent)} has changed since the run started: {'; '.join(changes)}",
-            advice="restore it, accept it for this run (adjourn accept RUN), register an upgrader, or pass "
+            advice="restore it, accept it for this run (`adjourn accept RUN`), register an upgrader, or pass "
             'on_change="warn" to continue anyway',
             agent=agent,
             changes=tuple(changes),

@@ -14,7 +14,7 @@ from tests.cli.conftest import Run, begin
 from typer.main import get_command
 
 from adjourn import Agent, Runtime
-from adjourn.cli.command_table import COMMANDS, app
+from adjourn.cli.command_table import GROUPS, app
 from adjourn.cli.terminal.console import _ASCII
 from adjourn.core.records import Started
 from adjourn.stores.misfit import Misfit
@@ -23,7 +23,8 @@ from adjourn.testing import ScriptedModel
 SHOP, YARD = str(Path(shop.__file__)), str(Path(yard.__file__))
 
 JSON: dict[str, list[str]] = {
-    "run": [f"{SHOP}:make", "x"], "runs": [], "show": ["RUN"], "requests": ["RUN"], "watch": ["RUN", "--rest"], "inbox": [],
+    "run": [f"{SHOP}:make", "x"], "start": [f"{SHOP}:make", "x"],
+    "runs": [], "show": ["RUN"], "requests": ["RUN"], "watch": ["RUN", "--rest"], "inbox": [],
     "approve": ["RUN"], "deny": ["RUN"], "answer": ["ASK", "yes"], "retry": ["FAILED", "--all"],
     "pause": ["RUN"], "resume": ["PAUSED"], "cancel": ["RUN"], "accept": ["ASK"], "chapter": ["RUN"],
     "say": ["RUN", "x"],
@@ -116,11 +117,62 @@ def test_its_help_is_plain_text(name: str, adjourn: Run) -> None:
     assert said.code == 0 and said.out.startswith("Usage: adjourn") and "\x1b" not in said.out
 
 
-def test_the_help_lists_every_command_in_its_order(adjourn: Run) -> None:
-    listed = [
-        line.split()[0] for line in adjourn("--help").out.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
-    ]
-    assert listed == [*COMMANDS]
+@pytest.mark.parametrize("words", [["--help"], ["-h"], ["help"], []])
+def test_the_help_lists_every_command_in_its_group(words: list[str], adjourn: Run) -> None:
+    said = adjourn(*words)
+    assert said.code == 0
+    for group, commands in GROUPS.items():
+        section = said.out.partition(f"\n{group}:\n")[2].partition("\n\n")[0]
+        assert [line.split()[0] for line in section.splitlines()] == [*commands]
+
+
+@pytest.mark.parametrize("words", [["runs", "-h"], ["help", "runs"]])
+def test_the_help_of_a_command_has_two_more_ways(words: list[str], adjourn: Run) -> None:
+    assert adjourn(*words) == adjourn("runs", "--help")
+
+
+def test_the_version_is_an_option_too(adjourn: Run) -> None:
+    assert adjourn("--version").out == adjourn("version").out != ""
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("rnus", "No such command 'rnus'. Did you mean 'runs'?"),
+        ("aprove 1", "Did you mean 'approve'?"),
+        ("runs --limt 3", "No such option: --limt. Did you mean --limit?"),
+        ("db chek", "Did you mean 'check'?"),
+        ("help rnus", "Did you mean 'runs'?"),
+        ("qqqq", "No such command 'qqqq'."),
+    ],
+)
+def test_a_wrong_word_is_answered_with_the_right_one(typed: str, said: str, adjourn: Run) -> None:
+    done = adjourn(*typed.split())
+    assert done.code == 2 and said in done.err and done.out == ""
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["runs", "--agent", "refnds"], "did you mean 'refunds'?"),
+        (["runs", "--status", "waitng"], "unknown status"),
+        (["inbox", "--agent", "Refunds"], "did you mean 'refunds'?"),
+        (["inbox", "--kind", "aproval"], "did you mean 'approval'?"),
+        (["inbox", "--kind", "bogus"], "there are: approval, question"),
+        (["run", f"{SHOP}:refnds", "x"], "Did you mean 'refunds'?"),
+        (["start", f"{SHOP}:refnds", "x"], "Did you mean 'refunds'?"),
+    ],
+)
+@pytest.mark.usefixtures("waiting")
+def test_a_wrong_name_is_answered_with_the_right_one(typed: list[str], said: str, adjourn: Run) -> None:
+    done = adjourn(*typed)
+    assert done.code == 2 and said.casefold() in done.err.casefold() and done.out == ""
+
+
+def test_a_run_that_does_not_exist_is_answered_with_those_like_it(adjourn: Run, waiting: str) -> None:
+    for verb in ("show", "pause", "cancel", "watch", "requests", "fork"):
+        said = adjourn(verb, waiting[:-1] + "_")
+        assert said.code == 2 and waiting in said.err, verb
 
 
 def test_without_utf8_there_are_only_ascii_letters(process: Run, waiting: str) -> None:

@@ -29,6 +29,7 @@ ODD = {
 }  # fmt: skip
 """Ids as they could be chosen before there was one alphabet. The one with a disguise has a Cyrillic letter."""
 DB = "my $(touch pwned) data's.db"
+PROGRAM = "my $(touch pwned) app's.py"
 HINT = re.compile(rf"(?<![`\w])adjourn (?:{'|'.join(COMMANDS)})\b.*")
 LONG = {"run", "worker", "serve", "user", "watch"}
 """Hints for what is not done here: they last, or make something."""
@@ -115,6 +116,11 @@ def everything_printed(adjourn: Run, ids: dict[str, str]) -> list[Said]:
     said += [adjourn(verb, "--db", DB, "--", ids["done"]) for verb in ("pause", "resume", "cancel")]
     said += [adjourn("deny", "--db", DB, "--", ids["waiting"]) for _ in range(2)]
     said.append(adjourn("pause", "--db", DB, "--", ids["failed"]))
+    said.append(adjourn("cancel", "--dry-run", "--db", DB, "--", ids["long"]))
+    said.append(adjourn("cancel", "--db", DB, "--", ids["long"][:-1]))
+    Path(PROGRAM).write_text("from adjourn import Agent\nagent = Agent('made', model='test')\n")
+    said.append(adjourn("start", f"{PROGRAM}:agent", "go", "--db", DB))
+    said.append(adjourn("show", "--web", "--db", DB, "--", ids["done"]))
     return said
 
 
@@ -144,6 +150,7 @@ def test_every_hint_of_every_command_can_be_pasted(name: str, adjourn: Run) -> N
         "worker",
         "unhalt",
         "checkpoint",
+        "serve",
     } <= verbs
     with sqlite3.connect(DB) as db:
         refs = {f"{run}:{i}" for run, i in db.execute("select r.id, x.i from interrupt x join run r on r.n = x.run")}

@@ -81,4 +81,5 @@ def test_values_are_shown_exactly() -> None:
 
 def test_generated_ids_are_shortened_and_given_ones_are_not() -> None:
     assert short_id("7Q2M-41KD-9XKQ-Z0P1") == "7Q2M-41KD"
+    assert short_id("A539-FDE9-276A-90E8-302F") == "A539-FDE9", "one that the server made of a request's key"
     assert short_id("order-4417-of-ana") == "order-4417-of-ana"

@@ -20,7 +20,6 @@ FUNCTION_LINES = 70
 LARGER: dict[str, int] = {
     "cli/commands/checkpoint.py::resume": 82,
     "cli/commands/db.py::prune": 73,
-    "cli/commands/run.py::run": 87,
     "cli/commands/serve.py::serve": 80,
     "cli/commands/worker.py::worker": 73,
     "core/ids.py": 640,

@@ -8,7 +8,7 @@ import type { RunSummary as Run } from "../generated/types";
 export function Checkpoint({ run }: { run: Run }) {
   const [busy, setBusy] = useState(false);
   const [size, setSize] = useState(0);
-  const name = `${run.run_id.replace(/[^\w.-]+/g, "_")}.checkpoint.json`;
+  const name = `${run.run_id.replace(/^-|[^\w.-]+/g, "_")}.checkpoint.json`;
   const download = async (): Promise<void> => {
     setBusy(true);
     try {
@@ -45,7 +45,7 @@ export function Checkpoint({ run }: { run: Run }) {
       </div>
       <h3>Check it, or go on elsewhere</h3>
       <Command text={`adjourn checkpoint verify ${name}`} />
-      <Command text={`adjourn checkpoint resume ${name}`} />
+      <Command text={`adjourn checkpoint resume ${name} app.py:agent`} />
     </section>
   );
 }

@@ -3,52 +3,72 @@ is called."""
 
 import platform
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
+from typer._click.exceptions import ClickException
 from typer.core import TyperGroup
 from typer.main import get_group
 
 from adjourn.cli.options import Json
 
-COMMANDS = {
-    "demo": "commands.demo",
-    "run": "commands.run",
-    "runs": "commands.runs",
-    "show": "commands.runs",
-    "requests": "commands.requests",
-    "watch": "commands.watch",
-    "inbox": "commands.inbox",
-    "approve": "commands.inbox",
-    "deny": "commands.inbox",
-    "answer": "commands.inbox",
-    "retry": "commands.inbox",
-    "pause": "commands.control",
-    "resume": "commands.control",
-    "cancel": "commands.control",
-    "accept": "commands.control",
-    "say": "commands.control",
-    "chapter": "commands.control",
-    "fork": "commands.fork",
-    "halt": "commands.control",
-    "unhalt": "commands.control",
-    "erase": "commands.erase",
-    "hold": "commands.erase",
-    "audit": "commands.audit",
-    "checkpoint": "commands.checkpoint",
-    "serve": "commands.serve",
-    "worker": "commands.worker",
-    "db": "commands.db",
-    "user": "commands.user",
-    "keys": "commands.keys",
-    "doctor": "commands.doctor",
-    "version": "command_table",
+GROUPS: dict[str, dict[str, str]] = {
+    "Run": {
+        "demo": "commands.demo",
+        "run": "commands.run",
+        "start": "commands.start",
+        "worker": "commands.worker",
+        "serve": "commands.serve",
+    },
+    "Inspect": {
+        "runs": "commands.runs",
+        "show": "commands.runs",
+        "requests": "commands.requests",
+        "watch": "commands.watch",
+        "inbox": "commands.inbox",
+        "audit": "commands.audit",
+    },
+    "Decide": {
+        "approve": "commands.inbox",
+        "deny": "commands.inbox",
+        "answer": "commands.inbox",
+        "retry": "commands.inbox",
+    },
+    "Steer": {
+        "pause": "commands.control",
+        "resume": "commands.control",
+        "cancel": "commands.cancel",
+        "accept": "commands.control",
+        "say": "commands.control",
+        "chapter": "commands.control",
+        "fork": "commands.fork",
+        "halt": "commands.control",
+        "unhalt": "commands.control",
+        "erase": "commands.erase",
+        "hold": "commands.erase",
+    },
+    "Files": {
+        "checkpoint": "commands.checkpoint",
+        "db": "commands.db",
+    },
+    "Maintain": {
+        "doctor": "commands.doctor",
+        "user": "commands.user",
+        "keys": "commands.keys",
+        "version": "command_table",
+    },
 }
-"""Every command, in the order of the help, and the module of this package that has it."""
+"""Every command, in the groups and in the order of the help, and the module of this package that
+has it."""
+COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
+HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 
 
 class Commands(TyperGroup):
-    """The commands of `COMMANDS`. Looking one up loads its module and no other."""
+    """The commands of `COMMANDS`. Looking one up loads its module and no other.
+
+    A word that is none of them, or no option of theirs, is answered with those that are like it.
+    """
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Their names."""
@@ -67,6 +87,46 @@ class Commands(TyperGroup):
         group: Any = get_group(part)
         return group.commands.get(cmd_name, group)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the first word names; `help` in front of it asks for its help."""
+        if args[0] == "help":
+            args = [*args[1:], "--help"]
+            if len(args) == 1:
+                _print_help(ctx)
+        if args[0] not in COMMANDS:
+            from adjourn.cli.suggestions import meant
+
+            ctx.fail(f"No such command {args[0]!r}.{meant(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; a wrong option of it is answered with the right one."""
+        try:
+            return super().invoke(ctx)
+        except ClickException as wrong:
+            near = getattr(wrong, "possibilities", None)
+            if near:
+                wrong.message = f"{wrong.message}. Did you mean {' or '.join(sorted(near))}?"
+                wrong.__dict__["possibilities"] = None
+            raise
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The commands of the help, under the names of their groups."""
+        wide = max(map(len, COMMANDS))
+        for group, commands in GROUPS.items():
+            limit = formatter.width - 6 - wide
+            rows = [
+                (name.ljust(wide), self.get_command(ctx, name).get_short_help_str(limit))
+                for name in commands
+            ]
+            with formatter.section(group):
+                formatter.write_dl(rows)
+
+
+def _print_help(ctx: Any) -> None:
+    typer.echo(ctx.get_help())
+    raise typer.Exit
+
 
 app = typer.Typer(
     cls=Commands,
@@ -76,35 +136,52 @@ app = typer.Typer(
         "person, pause, resume and cancel."
     ),
     epilog="Exit codes: 0 done, 1 failed, 2 wrong input, 3 waiting for a person, 4 cancelled.",
-    no_args_is_help=True,
+    context_settings=HELP_NAMES,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 own = typer.Typer()
 
 
-@app.callback()
-def adjourn() -> None:
-    """Only so that there is something to call."""
+@app.callback(invoke_without_command=True)
+def adjourn(
+    ctx: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the versions and exit.")
+    ] = False,
+) -> None:
+    """Print what was asked for without a command: the versions, or the help."""
+    if ctx.invoked_subcommand is not None:
+        return
+    if version:
+        typer.echo(_versions_line(_versions()))
+    else:
+        _print_help(ctx)
 
 
 @own.command()
 def version(as_json: Json = False) -> None:
     """Print the versions of Adjourn, Python and SQLite."""
-    from importlib.metadata import version as installed
-
-    import apsw
-
-    found = {
-        "adjourn": installed("adjourn"),
-        "python": platform.python_version(),
-        "sqlite": apsw.sqlite_lib_version(),
-    }
+    found = _versions()
     if as_json:
         from adjourn.cli.terminal.console import print_json
 
         print_json(found)
     else:
-        typer.echo(
-            f"adjourn {found['adjourn']}, Python {found['python']}, SQLite {found['sqlite']}"
-        )
+        typer.echo(_versions_line(found))
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version as installed
+
+    import apsw
+
+    return {
+        "adjourn": installed("adjourn"),
+        "python": platform.python_version(),
+        "sqlite": apsw.sqlite_lib_version(),
+    }
+
+
+def _versions_line(found: dict[str, str]) -> str:
+    return f"adjourn {found['adjourn']}, Python {found['python']}, SQLite {found['sqlite']}"

@@ -11,7 +11,7 @@ from adjourn.cli.interrupt_lookup import find, full_digest
 from adjourn.cli.opened_database import address_of
 from adjourn.cli.person import Person
 from adjourn.cli.terminal.console import err, out, print_json, say
-from adjourn.cli.terminal.format import brief
+from adjourn.cli.terminal.format import DIM, brief
 from adjourn.cli.terminal.interrupt import title
 from adjourn.cli.terminal.prompt import DecideLater, confirm
 from adjourn.core.interrupt import Interrupt
@@ -42,6 +42,23 @@ class Alike:
             return confirm(f"Retry {self.count} like this?")
         except (DecideLater, KeyboardInterrupt):
             return False
+
+    def print_wanted(self, everything: bool, as_json: bool) -> None:
+        """Say what a retry would try again; nothing is changed.
+
+        Args:
+            everything: also those that are like it.
+            as_json: as data.
+        """
+        if everything:
+            number = self.count
+        else:
+            number = 1
+        if as_json:
+            print_json({"ref": self.like.ref, "count": number, "dry_run": True})
+            return
+        out().print(f"Would retry {number}: {brief(visible(title(self.like)))}")
+        say(Text("Nothing was retried.", style=DIM))
 
     async def retry(self, rt: Runtime, by: Person, note: str, request_id: str) -> list[Retried]:
         """Try all of them again that were counted."""

@@ -1,15 +1,13 @@
 """What a person was shown: a number means what the last list said, and a decision is about what was
 seen."""
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from adjourn.stores.address import file_of
+from adjourn.cli.state_file import state_file
 
 KEPT = 500
 """Items that were looked at and are remembered."""
@@ -69,7 +67,7 @@ def look(address: str, ref: str, digest: str) -> bool:
 def recall(address: str) -> Shown | None:
     """What was shown for this database; None if nothing was."""
     try:
-        kept: Any = json.loads(_file(address).read_text("utf-8"))
+        kept: Any = json.loads(state_file(address, "inbox").read_text("utf-8"))
         listed = kept["items"]
         if listed is None:
             items = None
@@ -80,19 +78,6 @@ def recall(address: str) -> Shown | None:
         return None
 
 
-def _file(address: str) -> Path:
-    home = (
-        os.environ.get("XDG_STATE_HOME")
-        or os.environ.get("LOCALAPPDATA")
-        or str(Path.home() / ".local" / "state")
-    )
-    path = file_of(address)
-    name = hashlib.sha256((str(Path(path).resolve()) if path else address).encode()).hexdigest()[
-        :16
-    ]
-    return Path(home) / "adjourn" / f"inbox-{name}.json"
-
-
 def _write(address: str, shown: Shown) -> bool:
     if shown.items is None:
         items = None
@@ -100,7 +85,7 @@ def _write(address: str, shown: Shown) -> bool:
         items = [[i.ref, i.digest, i.whole] for i in shown.items]
     kept = {"items": items, "looked": dict(shown.looked)}
     try:
-        file = _file(address)
+        file = state_file(address, "inbox")
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         new = file.with_suffix(f".{os.getpid()}")
         new.write_text(json.dumps(kept), "utf-8")

@@ -48,6 +48,10 @@ Group = Annotated[
         show_default=False,
     ),
 ]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; the id must be complete.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Only print what would happen; nothing is changed.")
+]
 Wait = Annotated[
     float | None,
     typer.Option(

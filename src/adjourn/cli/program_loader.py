@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from adjourn.agent.agent import Agent
+from adjourn.cli.suggestions import meant
 from adjourn.errors import AdjournError, InvalidDefinition
 from adjourn.flow.flow import Flow
 
@@ -39,7 +40,7 @@ def load(reference: str) -> Any:
             known = [k for k, v in vars(module).items() if isinstance(v, Agent | Flow)]
             raise InvalidDefinition(
                 f"{place} has no {path!r}",
-                advice=f"its agents and flows are: {', '.join(known) or 'none'}",
+                advice=f"its agents and flows are: {', '.join(known) or 'none'}.{meant(path, known)}",
             )
         thing = getattr(thing, name)
     return thing

@@ -93,7 +93,7 @@ async def try_everything(database: str, run: str) -> None:
         )
         said, _ = await process.communicate()
         print(
-            f"adjourn approve ended with {process.returncode}: {said.decode('utf-8', 'replace').strip()}"
+            f"`adjourn approve` ended with {process.returncode}: {said.decode('utf-8', 'replace').strip()}"
         )
         os.environ.pop(MARK, None)
         await store.signed(False)

@@ -14,8 +14,8 @@ from adjourn.stores.protocol import Filter, Store
 
 UNVERIFIED = (
     "decisions in this store are signed, and nothing here can verify them: start it with "
-    "deciders (adjourn worker "
-    "--deciders FILE; in Python, deciders=), or without work (adjourn serve --no-work; work=False)"
+    "deciders (`adjourn worker --deciders FILE APP.PY:NAME`; in Python, deciders=), "
+    "or without work (`adjourn serve --no-work`; work=False)"
 )
 
 DecidersSource = Deciders | str | os.PathLike[str] | Iterable[str]

@@ -264,7 +264,7 @@ class Resumption:
             raise Invalid(
                 f"it waits for {waiting}",
                 advice="say --approve, --deny, --answer VALUE or --instruction TEXT; "
-                "look first: adjourn checkpoint show",
+                "look first with `adjourn checkpoint show FILE`",
             ) from None
         return await enter(rt, prepared)
 

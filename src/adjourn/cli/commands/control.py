@@ -1,5 +1,4 @@
-"""Commands with which a person steers: `pause`, `resume`, `cancel`, `accept`, `say`, `halt`,
-`unhalt`."""
+"""Commands with which a person steers: `pause`, `resume`, `accept`, `say`, `halt`, `unhalt`."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
@@ -15,31 +14,34 @@ from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, Json, Reason, RequestId, RunId, Wait
 from adjourn.cli.person import person
 from adjourn.cli.terminal.activity_line import activity_line
-from adjourn.cli.terminal.console import is_attended, out, print_json
-from adjourn.cli.terminal.console import say as tell
-from adjourn.cli.terminal.format import DIM, EXIT, arguments, status_mark
+from adjourn.cli.terminal.console import out, print_json
+from adjourn.cli.terminal.format import DIM, EXIT, status_mark
 from adjourn.cli.terminal.halt_line import print_halts, warn_of_unknown
-from adjourn.cli.terminal.hints import command
-from adjourn.cli.terminal.prompt import DecideLater, confirm
-from adjourn.errors import Invalid
 from adjourn.runtime.halt_survey import HaltSurvey, SurveyedHalts
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.protocol import Halt
-from adjourn.views.cancel_preview import CancelPreview
 from adjourn.views.visible import visible
 
 app = typer.Typer()
 
 
-def _steer(
+def steer(
     db: str | None,
     run: str,
     verb: Callable[[Run[Any]], Awaitable[Any]],
     wait: float | None,
     as_json: bool,
 ) -> None:
-    """Do something to a run, then say which one it was, whole, and where it is."""
+    """Do something to a run, then say which one it was, whole, and where it is.
+
+    Args:
+        db: the database as it was named.
+        run: the id of the run, or how it begins.
+        verb: what to do with its handle.
+        wait: seconds to wait for it to stop; None: do not wait.
+        as_json: print the run as JSON.
+    """
 
     async def work(rt: Runtime) -> LoadedRun:
         handle = await rt.get((await find_run(rt, run)).id)
@@ -77,7 +79,7 @@ def pause(
     """Stop a run at its next boundary. A running call finishes and is recorded; nothing new
     starts."""
     name = person(db, by).name
-    _steer(
+    steer(
         db,
         run,
         lambda r: r.pause(by=name, reason=reason, now=now, request_id=request_id),
@@ -107,64 +109,7 @@ def resume(
 ) -> None:
     """Continue a paused run, or retry a failed one. No finished call runs again."""
     name = person(db, by, right="control" if instruction else None, what="an instruction").name
-    _steer(db, run, lambda r: r.resume(instruction, by=name, request_id=request_id), wait, as_json)
-
-
-@app.command()
-@says("Not cancelled")
-def cancel(
-    run: RunId,
-    db: Db = None,
-    as_json: Json = False,
-    by: By = None,
-    reason: Reason = "",
-    request_id: RequestId = "",
-    wait: Wait = None,
-) -> None:
-    """Stop a run, undo its actions, last one first, and end it. Twice is the same as once.
-
-    At a terminal, a unique prefix of the id is enough: the full id and what would be undone are
-    shown first.
-    """
-    name, meant = person(db, by).name, _meant(db, run)
-    _steer(
-        db, meant, lambda r: r.cancel(by=name, reason=reason, request_id=request_id), wait, as_json
-    )
-
-
-def _meant(db: str | None, run: str) -> str:
-    """The whole id of the run to cancel. If only its beginning was given, a person says whether it
-    is the one."""
-
-    async def look(rt: Runtime) -> tuple[str, CancelPreview | None]:
-        row = await find_run(rt, run)
-        return row.id, None if row.id == run else await (await rt.get(row.id)).cancel_preview()
-
-    id, preview = with_runtime(db, look)
-    if preview is None:
-        return id
-    if not is_attended():
-        raise Invalid(
-            f"{run!r} is only how the id of a run begins",
-            consequence="nothing was cancelled",
-            advice=f"name it whole: {command(db, 'cancel', id)}",
-        )
-    print_preview(preview)
-    try:
-        agreed = confirm(f"Cancel {visible(id)} and undo {len(preview.undo)}?")
-    except (DecideLater, KeyboardInterrupt):
-        agreed = False
-    if not agreed:
-        raise Invalid(f"{id!r} was left as it is", consequence="nothing was cancelled")
-    return id
-
-
-def print_preview(preview: CancelPreview) -> None:
-    """Say what a cancel would do, a line for each call."""
-    for call in preview.undo:
-        tell(f"  undo  {visible(call.tool)} {arguments(call.arguments)}")
-    for call in preview.residue:
-        tell(Text(f"  stays {visible(call.tool)} {arguments(call.arguments)}", style="red"))
+    steer(db, run, lambda r: r.resume(instruction, by=name, request_id=request_id), wait, as_json)
 
 
 @app.command()
@@ -227,7 +172,7 @@ def say(
 ) -> None:
     """Send a message to a running agent."""
     name = person(db, by, right="control", what="talking to a run").name
-    _steer(
+    steer(
         db,
         run,
         lambda r: r.say(text, by=name, abandon=abandon, request_id=request_id),

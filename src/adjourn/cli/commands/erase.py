@@ -10,7 +10,7 @@ from rich.text import Text
 from adjourn.cli.error_report import says
 from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.opened_database import with_runtime
-from adjourn.cli.options import By, Db, Json, RunId
+from adjourn.cli.options import By, Db, DryRun, Json, RunId, Yes
 from adjourn.cli.person import person
 from adjourn.cli.terminal.console import is_attended, out, print_json
 from adjourn.cli.terminal.console import say as tell
@@ -41,9 +41,8 @@ def erase(
             "--whole", help="Also every other run of its conversation: all of them, or none."
         ),
     ] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Do not ask; the id must be complete.")
-    ] = False,
+    yes: Yes = False,
+    dry_run: DryRun = False,
     scrub: Annotated[
         bool,
         typer.Option(
@@ -56,6 +55,9 @@ def erase(
 ) -> None:
     """Erase the content of a run that has ended. It cannot be undone; the audit keeps who did it
     and why."""
+    if dry_run:
+        _print_wanted(db, run, whole, as_json)
+        return
     name = person(db, by, right="admin", what="erasing a run").name
     id = _meant(db, run, reason, yes, whole)
     done = with_runtime(
@@ -82,14 +84,31 @@ def erase(
     tell(Text("Backups, checkpoints and forks of it are copies of their own.", style=DIM))
 
 
-def _meant(db: str | None, run: str, reason: str, yes: bool, whole: bool) -> str:
-    """The whole id of the run to erase, once somebody has agreed."""
-
+def _found(db: str | None, run: str) -> tuple[str, str]:
     async def look(rt: Runtime) -> tuple[str, str]:
         row = await find_run(rt, run)
         return row.id, row.title
 
-    id, title = with_runtime(db, look)
+    return with_runtime(db, look)
+
+
+def _print_wanted(db: str | None, run: str, whole: bool, as_json: bool) -> None:
+    id, title = _found(db, run)
+    if as_json:
+        print_json({"run_id": id, "title": title, "whole": whole, "dry_run": True})
+        return
+    if whole:
+        more = ", and every other run of its conversation"
+    else:
+        more = ""
+    out().print(f"Would erase {visible(id)}{more}: {visible(title)}")
+    tell(Text("Nothing was erased.", style=DIM))
+
+
+def _meant(db: str | None, run: str, reason: str, yes: bool, whole: bool) -> str:
+    """The whole id of the run to erase, once somebody has agreed."""
+
+    id, title = _found(db, run)
     if yes and id == run:
         return id
     if yes or not is_attended():

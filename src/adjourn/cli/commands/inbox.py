@@ -16,6 +16,7 @@ from adjourn.cli.opened_database import address_of, with_runtime
 from adjourn.cli.options import (
     By,
     Db,
+    DryRun,
     Group,
     InterruptId,
     Json,
@@ -299,6 +300,7 @@ def retry(
             "--all", help="Also retry all open errors like it: same agent, step and kind of error."
         ),
     ] = False,
+    dry_run: DryRun = False,
     digest: Digest = "",
     request_id: RequestId = "",
     wait: Wait = None,
@@ -309,6 +311,10 @@ def retry(
     At a terminal --all says how many there are, and asks. Each is a decision of its own; a refused
     one does not stop the others.
     """
+    if dry_run:
+        alike = with_runtime(db, lambda rt: look_alike(rt, db, item, digest))
+        alike.print_wanted(everything, as_json)
+        return
     decider = person(db, by, right="decide")
     if not everything:
         _command(

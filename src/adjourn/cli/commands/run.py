@@ -4,33 +4,37 @@ at this terminal."""
 import asyncio
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
-from adjourn.agent.agent import Agent
 from adjourn.cli.error_report import report, says
 from adjourn.cli.foreground import Foreground
-from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.opened_database import address_of
 from adjourn.cli.options import By, Db, DecidersFile, Json, Program, Resources, SigningKeyFile
 from adjourn.cli.person import Person, person
 from adjourn.cli.program_loader import NotImportable, program_of, resources_of
+from adjourn.cli.run_request import (
+    After,
+    Data,
+    Fresh,
+    Input,
+    Labels,
+    NewId,
+    RunRequest,
+    Session,
+    check_fresh,
+    input_of,
+    labels_of,
+)
 from adjourn.cli.terminal.console import err, say
 from adjourn.cli.terminal.format import DIM
 from adjourn.cli.terminal.live_view import JsonView, LiveView, TextView
 from adjourn.cli.terminal.log_lines import log_to
 from adjourn.cli.terminal.screen import Screen
 from adjourn.cli.terminal.summary import OutputTarget
-from adjourn.core.codec import loads
-from adjourn.core.status import ENDED
-from adjourn.errors import Invalid, NotAllowed, Refused
-from adjourn.flow.flow import Flow
-from adjourn.runtime.answers import MISSING
-from adjourn.runtime.prepare import Continuation, prepare
-from adjourn.runtime.run import Run
+from adjourn.errors import Invalid, NotAllowed
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.visible import lines, visible
 
@@ -40,101 +44,22 @@ KEYS = {
     "pausing": "Ctrl-C again cancels and undoes",
     "cancelling": "Ctrl-C again stops this process",
 }
-Session = Annotated[
-    str | None,
-    typer.Option(
-        help="The session it belongs to; it continues the session's last run.", show_default=False
-    ),
-]
-Fresh = Annotated[
-    bool, typer.Option("--fresh", help="With --session: start a new conversation in the session.")
-]
 EARLIER = 5
 """Steps of the past that are shown of a run that goes on."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunRequest:
-    """What a person wants to run: a program from its beginning, or a run that is there."""
-
-    program: Agent[Any] | Flow
-    input: Any = None
-    run_id: str | None = None
-    session: str | None = None
-    labels: Mapping[str, str] | None = None
-    resume: str = ""
-    instruction: str = ""
-    after: str = ""
-    fresh: bool = False
-
-    async def begin(self, rt: Runtime, by: str) -> Run[Any]:
-        """The run, going on in this process if nothing holds it up."""
-        if not self.resume:
-            if self.fresh:
-                before: Any = None
-            else:
-                before = MISSING
-            if self.after:
-                before = (await find_run(rt, self.after)).id
-            return await rt.start(
-                self.program,
-                self.input,
-                run_id=self.run_id,
-                session=self.session,
-                labels=self.labels,
-                by=by,
-                after=before,
-            )
-        row = await find_run(rt, self.resume)
-        run = await rt.get(row.id)
-        if row.program != self.program.name:
-            raise Invalid(
-                f"{run.id!r} is a run of {row.program!r}, and this is {self.program.name!r}",
-                advice="name its program",
-            )
-        if row.status in ENDED:
-            raise Refused(
-                run.id,
-                "resume",
-                row.shown(rt.store.now(), ()),
-                advice="start a new run from it with `adjourn fork`",
-            )
-        wanted = Continuation(instruction=self.instruction or None, by=by, attended=True)
-        prepared = await prepare(await run.checkpoint(), self.program, wanted, rt.store.now())
-        for command in prepared.commands:
-            await rt.deliver(run.id, command)
-        rt.worker.wake(run.id)
-        return run
 
 
 @app.command()
 @says("Not run")
 def run(
     program: Program,
-    input: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[INPUT]", help="The input; - reads it from stdin.", show_default=False
-        ),
-    ] = None,
+    input: Input = None,
     db: Db = None,
     as_json: Json = False,
     by: By = None,
     session: Session = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A label; may be repeated.", show_default=False),
-    ] = None,
-    run_id: Annotated[
-        str | None,
-        typer.Option(
-            "--id",
-            metavar="ID",
-            help="The run's id; without it, one is generated.",
-            show_default=False,
-        ),
-    ] = None,
-    data: Annotated[bool, typer.Option("--data", help="INPUT is JSON, not text.")] = False,
+    label: Labels = None,
+    run_id: NewId = None,
+    data: Data = False,
     resume: Annotated[
         str,
         typer.Option(
@@ -143,14 +68,7 @@ def run(
             show_default=False,
         ),
     ] = "",
-    after: Annotated[
-        str,
-        typer.Option(
-            metavar="RUN",
-            help="A run that has ended: this is the next turn of its conversation.",
-            show_default=False,
-        ),
-    ] = "",
+    after: After = "",
     fresh: Fresh = False,
     instruction: Annotated[
         str,
@@ -176,19 +94,16 @@ def run(
             "--resume continues a run that has its input already",
             advice="leave INPUT, --id, --session, --label and --after out",
         )
-    if fresh and (after or not session):
-        raise Invalid(
-            "--fresh goes with --session, and not with --after: it begins a conversation of its own"
-        )
+    check_fresh(fresh, session, after)
     if instruction and not resume:
         raise Invalid("--instruction goes with --resume", advice="for a new run put it into INPUT")
     try:
         wanted = RunRequest(
             program_of(program),
-            _input(input, data),
+            input_of(input, data),
             run_id,
             session,
-            _labels(label or []),
+            labels_of(label or []),
             resume,
             instruction,
             after,
@@ -254,22 +169,3 @@ def view_of(as_json: bool) -> LiveView:
     if as_json:
         return JsonView()
     return TextView(Screen(err()), KEYS, ending=False)
-
-
-def _input(given: str | None, is_json: bool) -> Any:
-    if given == "-":
-        text = sys.stdin.read()
-    else:
-        text = given
-    if not is_json:
-        return text
-    if text is None:
-        raise Invalid("--data says that INPUT is JSON, but INPUT is missing")
-    return loads(text, what="INPUT")
-
-
-def _labels(given: list[str]) -> dict[str, str]:
-    pairs = [one.partition("=") for one in given]
-    if wrong := [name for name, found, _ in pairs if not found]:
-        raise Invalid(f"a label must be NAME=VALUE, got {wrong[0]!r}")
-    return {name: value for name, _, value in pairs}

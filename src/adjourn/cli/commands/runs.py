@@ -8,19 +8,28 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from adjourn.cli import last_list as listing
+from adjourn.cli.console_address import run_page
 from adjourn.cli.error_report import says
 from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.last_list import ShownItem
 from adjourn.cli.loaded_run import LoadedRun, load_run
 from adjourn.cli.opened_database import address_of, with_runtime
 from adjourn.cli.options import Db, Json, RunId
-from adjourn.cli.terminal.activity_line import activity_line
-from adjourn.cli.terminal.console import Terminal, fit, out, print_json, say, to_json, wrap
+from adjourn.cli.runs_watcher import RunsWatcher
+from adjourn.cli.suggestions import agents_of, check_known
+from adjourn.cli.terminal.console import (
+    Terminal,
+    fit,
+    is_attended,
+    out,
+    print_json,
+    say,
+    to_json,
+    wrap,
+)
 from adjourn.cli.terminal.format import (
     DIM,
     STATUSES,
-    age,
-    brief,
     count,
     duration,
     money,
@@ -29,6 +38,7 @@ from adjourn.cli.terminal.format import (
 )
 from adjourn.cli.terminal.hints import command
 from adjourn.cli.terminal.interrupt import Item, list_line, look, numbered, seats_line
+from adjourn.cli.terminal.run_table import run_table
 from adjourn.cli.terminal.step_line import line
 from adjourn.core.records import dump
 from adjourn.errors import Invalid
@@ -39,6 +49,7 @@ from adjourn.views.run_view import RunView
 from adjourn.views.step_view import timeline_view
 from adjourn.views.timeline import Timeline, TimelineStep
 from adjourn.views.visible import visible
+from adjourn.views.words import KINDS
 
 app = typer.Typer()
 
@@ -65,13 +76,16 @@ def runs(
         str, typer.Option(metavar="RUN", help="Only runs older than this one.", show_default=False)
     ] = "",
     limit: Annotated[int, typer.Option(help="Maximum number.", min=1, max=1000)] = 30,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Show the list as it changes, until Ctrl-C.")
+    ] = False,
 ) -> None:
     """List runs, newest first."""
     name, found, value = label.partition("=")
     if label and not found:
         raise Invalid(f"a label must be NAME=VALUE, got {label!r}")
 
-    async def work(rt: Runtime) -> tuple[list[LoadedRun], int, float]:
+    async def listed(rt: Runtime) -> list[RunView]:
         if after:
             before = (await find_run(rt, after)).id
         else:
@@ -80,15 +94,24 @@ def runs(
         found = await rt.runs(
             status=status, agent=agent, session=session, label=pair, after=before, limit=limit
         )
+        if not found:
+            check_known(agent, await agents_of(rt), "agent or flow")
         halts = list(await rt.halts())
-        waiting = len(await rt.inbox(limit=1000))
-        return [await load_run(rt, run.run_id, halts) for run in found], waiting, rt.store.now()
+        return [(await load_run(rt, run.run_id, halts)).view for run in found]
 
+    async def work(rt: Runtime) -> tuple[list[RunView], int, float]:
+        seen = await listed(rt)
+        return seen, len(await rt.inbox(limit=1000)), rt.store.now()
+
+    if watch:
+        with_runtime(db, lambda rt: RunsWatcher(rt, lambda: listed(rt), as_json=as_json).follow())
+        return
     seen, waiting, now = with_runtime(db, work)
     if as_json:
-        print_json([run.view for run in seen])
+        print_json(seen)
         return
-    _print_runs(seen, now)
+    terminal = out()
+    terminal.print(*run_table(seen, now, terminal))
     if waiting:
         person = (
             f" {count(waiting, 'item waits', 'items wait')} for a person: {command(db, 'inbox')}"
@@ -97,47 +120,8 @@ def runs(
         person = ""
     say(Text(f"{count(len(seen), 'run')}.{person}", style=DIM))
     if len(seen) == limit:
-        older = command(db, "runs", options=("--after", seen[-1].view.run_id))
+        older = command(db, "runs", options=("--after", seen[-1].run_id))
         say(Text(f"Older ones: {older}", style=DIM))
-
-
-def _print_runs(seen: list[LoadedRun], now: float) -> None:
-    terminal = out()
-    cells = [_run_cells(run.view, now, terminal.tty) for run in seen]
-    head = ["STATUS", "", "RUN", "AGENT", "NOW", "COST", "AGE"]
-    wide = [
-        max(len(head[n]), *(len(c[n]) for c in cells), 0) if cells else len(head[n])
-        for n in range(7)
-    ]
-    if terminal.tty:
-        wide[3] = min(wide[3], 16)
-        wide[4] = max(12, min(wide[4], terminal.width - sum(wide[:4]) - sum(wide[5:]) - 12))
-    terminal.print(Text(_columns(head, wide), style=DIM))
-    for run, row in zip(seen, cells, strict=True):
-        line = Text(_columns(row, wide))
-        line.stylize(STATUSES[run.view.status][1], 0, wide[0])
-        terminal.print(line)
-
-
-def _run_cells(view: RunView, now: float, tty: bool) -> list[str]:
-    resting = view.status not in ("completed", "cancelled", "stopped", "failed")
-    return [
-        status_mark(view.status).plain,
-        age(now - view.updated_at) if resting else "",
-        short_id(view.run_id) if tty else visible(view.run_id),
-        visible(view.agent),
-        visible(brief(activity_line(view))),
-        money(view.usage.cost),
-        age(now - view.created_at),
-    ]
-
-
-def _columns(cells: list[str], wide: list[int]) -> str:
-    right = {1, 5, 6}
-    done = [
-        cell.rjust(wide[n]) if n in right else fit(cell, wide[n]) for n, cell in enumerate(cells)
-    ]
-    return "  ".join(done).rstrip()
 
 
 @app.command()
@@ -150,6 +134,10 @@ def show(
         bool, typer.Option("--journal", help="Print its records, one per line.")
     ] = False,
     checkpoint: Annotated[bool, typer.Option("--checkpoint", help="Print its checkpoint.")] = False,
+    web: Annotated[
+        bool,
+        typer.Option("--web", help="Print the address of its page in the console, and open it."),
+    ] = False,
 ) -> None:
     """Show one run: its status and its steps."""
 
@@ -163,7 +151,9 @@ def show(
         return loaded, saved, rt.store.now()
 
     loaded, saved, now = with_runtime(db, work)
-    if checkpoint or journal:
+    if web:
+        _open(run_page(db, loaded.row.id), as_json)
+    elif checkpoint or journal:
         _print_raw(loaded, saved)
     elif as_json:
         timeline = Timeline.of(loaded.records)
@@ -176,6 +166,18 @@ def show(
     else:
         _print_run(loaded, Timeline.of(loaded.records, now), now)
         _hints(loaded, db)
+
+
+def _open(page: str, as_json: bool) -> None:
+    """Print the address of a page, and show it to the person at this terminal."""
+    if as_json:
+        print_json({"url": page})
+        return
+    out().print(visible(page))
+    if is_attended():
+        import webbrowser
+
+        webbrowser.open(page)
 
 
 def _print_raw(loaded: LoadedRun, saved: str) -> None:
@@ -284,7 +286,11 @@ def list_inbox(db: str | None, agent: str, kind: str, run: str, limit: int, as_j
             run_id = (await find_run(rt, run)).id
         else:
             run_id = ""
-        found = await rt.inbox(agent=agent, kind=kind.replace(" ", "_"), run=run_id, limit=limit)
+        wanted = kind.replace(" ", "_")
+        check_known(wanted, KINDS, "kind")
+        found = await rt.inbox(agent=agent, kind=wanted, run=run_id, limit=limit)
+        if not found:
+            check_known(agent, await agents_of(rt), "agent or flow")
         return [await look(rt, i) for i in found], rt.store.now()
 
     items, now = with_runtime(db, work)

@@ -11,6 +11,7 @@ from rich.text import Text
 from adjourn.agent.agent import Agent
 from adjourn.cli import event_loop
 from adjourn.cli.completion import complete_programs
+from adjourn.cli.console_address import ConsoleNote
 from adjourn.cli.error_report import says
 from adjourn.cli.extras import needs
 from adjourn.cli.opened_database import address_of, check_exists
@@ -196,18 +197,11 @@ def serve(
     }
 
     if signing_key and loaded and work:
-        say(
-            Text(
-                (
-                    "! This process signs decisions and runs tools: a tool that reads its "
-                    "memory or its key can decide."
-                ),
-                style=DIM,
-            )
-        )
-        say(Text("  Start workers of their own, and add --no-work here.", style=DIM))
+        _warn_of_key()
+    note = ConsoleNote(address)
 
     def ready(up: "RunningServer") -> None:
+        note.write(up.url)
         _tell(up, [program.name for program in loaded], address, as_json)
 
     try:
@@ -219,7 +213,22 @@ def serve(
             f"{host}:{port} cannot be served: {e.strerror or e}",
             advice="check --host and --certfile",
         ) from e
+    finally:
+        note.forget()
     say(Text("Stopped. Nothing is lost.", style=DIM))
+
+
+def _warn_of_key() -> None:
+    say(
+        Text(
+            (
+                "! This process signs decisions and runs tools: a tool that reads its "
+                "memory or its key can decide."
+            ),
+            style=DIM,
+        )
+    )
+    say(Text("  Start workers of their own, and add --no-work here.", style=DIM))
 
 
 def _loaded(

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from adjourn.cli.commands.control import print_preview
+from adjourn.cli.commands.cancel import preview_lines
 from adjourn.cli.error_report import report, says
 from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.loaded_run import status_of
@@ -210,7 +210,7 @@ class Watcher:
     async def _cancel(self) -> None:
         preview = await self._run.cancel_preview()
         self._view.rest()
-        print_preview(preview)
+        say(*preview_lines(preview))
         if preview.undo:
             question = f"Cancel and undo {len(preview.undo)}?"
         else:

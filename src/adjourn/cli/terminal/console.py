@@ -84,6 +84,11 @@ class Terminal:
         """The width as it is now: the window may have been resized."""
         return self._console.width
 
+    @property
+    def rows(self) -> int:
+        """The height as it is now."""
+        return self._console.height
+
     def control(self, sequence: str) -> None:
         """Write a sequence of our own that moves the cursor; only where `moves`."""
         if self.moves:

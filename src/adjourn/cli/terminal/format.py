@@ -45,7 +45,8 @@ EXIT: dict[str, int] = {
 BRIEF = 200
 """Characters of a text in a list; `show` and `inbox ITEM` have all of it."""
 
-_GENERATED = re.compile(r"[0-9A-Z]{4}(-[0-9A-Z]{4}){3}")
+_GENERATED = re.compile(r"[0-9A-Z]{4}(-[0-9A-Z]{4}){3,4}")
+"""An id that was made, also one that the server made of a request's key, which is longer."""
 
 
 def status_mark(status: str) -> Text:

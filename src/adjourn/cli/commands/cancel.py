@@ -1,0 +1,131 @@
+"""`adjourn cancel`: what it would do is shown first, and at a terminal a person is asked."""
+
+import msgspec
+import typer
+from rich.text import Text
+
+from adjourn.cli.commands.control import steer
+from adjourn.cli.error_report import says
+from adjourn.cli.interrupt_lookup import find_run
+from adjourn.cli.opened_database import with_runtime
+from adjourn.cli.options import By, Db, DryRun, Json, Reason, RequestId, RunId, Wait, Yes
+from adjourn.cli.person import person
+from adjourn.cli.terminal.console import Line, is_attended, out, print_json, say
+from adjourn.cli.terminal.format import DIM, arguments
+from adjourn.cli.terminal.hints import command
+from adjourn.cli.terminal.prompt import DecideLater, confirm
+from adjourn.core.status import CANCELS, ENDED
+from adjourn.errors import Invalid
+from adjourn.runtime.runtime import Runtime
+from adjourn.views.cancel_preview import CancelPreview
+from adjourn.views.visible import visible
+
+app = typer.Typer()
+
+
+class Found(msgspec.Struct, frozen=True):
+    """The run that is meant, and what a cancel of it would do now; None if it has ended already."""
+
+    run_id: str
+    preview: CancelPreview | None
+
+
+@app.command()
+@says("Not cancelled")
+def cancel(
+    run: RunId,
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    reason: Reason = "",
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    request_id: RequestId = "",
+    wait: Wait = None,
+) -> None:
+    """Stop a run, undo its actions, last one first, and end it. Twice is the same as once.
+
+    At a terminal, what would be undone is shown first, and you are asked. Without one, or with
+    --yes, the id must be complete.
+    """
+    if dry_run:
+        _print_found(_look(db, run), as_json)
+        return
+    name = person(db, by).name
+    meant = _meant(db, run, yes)
+    steer(
+        db, meant, lambda r: r.cancel(by=name, reason=reason, request_id=request_id), wait, as_json
+    )
+
+
+def _look(db: str | None, run: str) -> Found:
+    async def work(rt: Runtime) -> Found:
+        row = await find_run(rt, run)
+        if row.status in ENDED | CANCELS:
+            return Found(row.id, None)
+        return Found(row.id, await (await rt.get(row.id)).cancel_preview())
+
+    return with_runtime(db, work)
+
+
+def _meant(db: str | None, run: str, yes: bool) -> str:
+    """The whole id of the run to cancel, once a person has agreed, where one is there to ask."""
+    found = _look(db, run)
+    id = found.run_id
+    if yes or not is_attended():
+        if id == run:
+            return id
+        options = ("--yes",) if yes else ()
+        raise Invalid(
+            f"{run!r} is only how the id of a run begins",
+            consequence="nothing was cancelled",
+            advice=f"name it whole: {command(db, 'cancel', id, options=options)}",
+        )
+    while found.preview is not None:
+        say(*preview_lines(found.preview))
+        if not _agreed(id, found.preview):
+            raise Invalid(f"{id!r} was left as it is", consequence="nothing was cancelled")
+        now = _look(db, id)
+        if now == found:
+            break
+        say(Text("What it would do has changed while you were reading:", style="yellow"))
+        found = now
+    return id
+
+
+def _agreed(id: str, preview: CancelPreview) -> bool:
+    try:
+        return confirm(f"Cancel {visible(id)} and undo {len(preview.undo)}?")
+    except (DecideLater, KeyboardInterrupt):
+        return False
+
+
+def _print_found(found: Found, as_json: bool) -> None:
+    if as_json:
+        print_json({**msgspec.to_builtins(found), "dry_run": True})
+        return
+    if found.preview is None:
+        lines: list[Line] = ["  It has ended, or is being cancelled already."]
+    else:
+        lines = preview_lines(found.preview)
+    out().print(f"A cancel of {visible(found.run_id)} would:", *lines)
+    say(Text("Nothing was cancelled.", style=DIM))
+
+
+def preview_lines(preview: CancelPreview) -> list[Line]:
+    """What a cancel would do, in the order it would happen, a line for each call."""
+    lines: list[Line] = [
+        f"  wait  {visible(call.tool)} {arguments(call.arguments)} is in flight: it finishes first"
+        for call in preview.in_flight
+    ]
+    lines += [f"  undo  {visible(call.tool)} {arguments(call.arguments)}" for call in preview.undo]
+    lines += [
+        Text(
+            f"  stays {visible(left.tool)} {arguments(left.arguments)}: {visible(left.why)}",
+            style="red",
+        )
+        for left in preview.residue
+    ]
+    if not lines:
+        lines.append("  end it; there is nothing to undo")
+    return lines

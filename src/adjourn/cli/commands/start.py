@@ -1,0 +1,94 @@
+"""`adjourn start`: a new run, left to the workers."""
+
+import asyncio
+
+import typer
+from rich.text import Text
+
+from adjourn.cli.error_report import says
+from adjourn.cli.opened_database import address_of
+from adjourn.cli.options import By, Db, DryRun, Json, Program
+from adjourn.cli.person import person
+from adjourn.cli.program_loader import NotImportable, program_of
+from adjourn.cli.run_request import (
+    After,
+    Data,
+    Fresh,
+    Input,
+    Labels,
+    NewId,
+    RunRequest,
+    Session,
+    check_fresh,
+    input_of,
+    labels_of,
+)
+from adjourn.cli.terminal.console import out, print_json, say
+from adjourn.cli.terminal.format import DIM, exact
+from adjourn.cli.terminal.hints import command
+from adjourn.runtime.runtime import Runtime
+from adjourn.views.visible import lines, visible
+
+app = typer.Typer()
+
+
+@app.command()
+@says("Not started")
+def start(
+    program: Program,
+    input: Input = None,
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    session: Session = None,
+    label: Labels = None,
+    run_id: NewId = None,
+    data: Data = False,
+    after: After = "",
+    fresh: Fresh = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Start a run, print its id, and leave it to the workers. `adjourn run` stays with it instead.
+
+    The same --id with the same input is the same run: it is started once.
+    """
+    check_fresh(fresh, session, after)
+    try:
+        wanted = RunRequest(
+            program_of(program),
+            input_of(input, data),
+            run_id=run_id,
+            session=session,
+            labels=labels_of(label or []),
+            after=after,
+            fresh=fresh,
+        )
+    except NotImportable as e:
+        say(*lines(e.trace.rstrip()))
+        raise
+    if dry_run:
+        _print_wanted(wanted, as_json)
+        return
+    name = person(db, by, right="control", what="what a run goes by").name
+    id = asyncio.run(_begin(wanted, address_of(db), name))
+    if as_json:
+        print_json({"run_id": id, "agent": wanted.program.name})
+        return
+    out().print(visible(id))
+    say(
+        Text.assemble(("Watch       ", DIM), command(db, "watch", id)),
+        Text.assemble(("Advance it  ", DIM), command(db, "worker", program)),
+    )
+
+
+async def _begin(wanted: RunRequest, address: str, by: str) -> str:
+    async with Runtime(address, [wanted.program], work=False) as rt:
+        return (await wanted.begin(rt, by)).id
+
+
+def _print_wanted(wanted: RunRequest, as_json: bool) -> None:
+    if as_json:
+        print_json({"agent": wanted.program.name, "input": wanted.input, "dry_run": True})
+        return
+    out().print(f"Would start {visible(wanted.program.name)} with {exact(wanted.input)}")
+    say(Text("Nothing was started.", style=DIM))
