@@ -26,7 +26,7 @@ MADE = ROOT / "docs" / "reference" / "api"
 INLINE = re.compile(rf"`({VERB}[^`\n]*)`")
 AT_THE_END = re.compile(rf"(?:^|: )({VERB}[^`\n]*)$")
 LINE = re.compile(rf"^(?:\$ |[^\s`]*/)?({VERB}.*)$")
-IN_THE_CONSOLE = re.compile(rf"({VERB}[^\"'`<{{;$]*(?:\$\{{\w+\}}[^\"'`<{{;$]*)*)")
+IN_THE_CONSOLE = re.compile(rf"({VERB}[^\"'`<{{;$]*(?:\$\{{[^}}]+\}}[^\"'`<{{;$]*)*)")
 SUBSTITUTED = "order-1"
 
 
