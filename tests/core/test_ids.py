@@ -13,7 +13,6 @@ from adjourn.core.ids import (
     CHOSEN,
     CallId,
     InterruptId,
-    MemoKind,
     StepId,
     StepIdKind,
     WorkerId,
@@ -36,10 +35,8 @@ from adjourn.core.ids import (
     limits_at,
     local_event,
     local_of,
-    memo_key,
     model_step,
     parse_fork,
-    parse_memo,
     path_of,
     public_id,
     question_id,
@@ -55,6 +52,7 @@ from adjourn.core.ids import (
     verify_step,
 )
 from adjourn.core.interrupt import view
+from adjourn.core.memo_key import MemoKind, memo_key, parse_memo
 from adjourn.core.stop_conditions import External, MaxSteps, TextMention, ToolCalled
 from adjourn.errors import Invalid, InvalidDefinition
 from adjourn.server.schemas import RUN_ID

@@ -80,17 +80,25 @@ class PublicCallable:
         """The docstring without these sections."""
         return SECTION.sub("", self.docstring).strip()
 
+    @property
+    def written(self) -> Callable[..., Any]:
+        """What says how it is called: of a class the `__init__` that is written for it, which knows its own file."""
+        kinds: tuple[type[Any], ...] = getattr(self.function, "__mro__", ())
+        for kind in kinds:
+            made = vars(kind).get("__init__")
+            if inspect.isfunction(made) and made.__code__.co_filename != "<string>":
+                return made
+            if vars(kind).get("__annotations__"):
+                break
+        return self.function
+
     @cached_property
     def types(self) -> dict[str, str]:
         """The annotation of each parameter as it is written, and of what it returns as `return`."""
-        source = textwrap.dedent(inspect.getsource(self.function))
-        [node] = ast.parse(source).body
+        [node] = ast.parse(textwrap.dedent(inspect.getsource(self.written))).body
         if isinstance(node, ast.ClassDef):
-            made = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
-            if not made:
-                fields = [one for one in node.body if isinstance(one, ast.AnnAssign)]
-                return {ast.unparse(one.target): written(one.annotation) for one in fields}
-            node = made[-1]
+            fields = [one for one in node.body if isinstance(one, ast.AnnAssign)]
+            return {ast.unparse(one.target): written(one.annotation) for one in fields}
         assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]
         found = {one.arg: written(one.annotation) for one in every if one is not None}

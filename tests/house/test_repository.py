@@ -22,10 +22,6 @@ LARGER: dict[str, int] = {
     "cli/commands/db.py::prune": 73,
     "cli/commands/serve.py::serve": 80,
     "cli/commands/worker.py::worker": 73,
-    "core/ids.py": 640,
-    "errors.py": 671,
-    "runtime/runtime.py": 652,
-    "stores/protocol.py": 642,
     "stores/sqlite/transaction.py": 658,
 }
 

@@ -12,7 +12,8 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import CancelAsked, Decided, PauseAsked, Started
 from adjourn.runtime import similar_ids as near
 from adjourn.runtime.run import Run
-from adjourn.stores.protocol import Filter, RunRow
+from adjourn.stores.protocol import Filter
+from adjourn.stores.run_row import RunRow
 from adjourn.testing.scripted import ScriptedModel, call
 
 Verb = Callable[[Runtime, str], Awaitable[Any]]

@@ -11,8 +11,9 @@ from adjourn.errors import StoreError
 from adjourn.server.change_feed import Change, ChangeFeed
 from adjourn.server.open_interrupts import OpenInterrupts
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.protocol import Filter, RunRow
+from adjourn.stores.protocol import Filter
 from adjourn.stores.rules.inbox_filter import briefly
+from adjourn.stores.run_row import RunRow
 from adjourn.testing import FakeClock
 from adjourn.testing.contract.fixtures import approval, begin, claim, wait_for
 

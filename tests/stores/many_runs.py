@@ -7,7 +7,7 @@ from typing import Any
 
 from adjourn.core.codec import encode
 from adjourn.core.status import ENDED, Status
-from adjourn.stores.protocol import RunRow
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.sqlite.connection import connect, transaction
 
 TITLES = (

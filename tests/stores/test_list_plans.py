@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from tests.stores.many_runs import insert, rows
 
 from adjourn.core.status import Status
-from adjourn.stores.protocol import Filter, RunRow
+from adjourn.stores.protocol import Filter
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.sqlite import lists as sqlite_lists
 from adjourn.stores.sqlite.connection import bring_up_to_date, connect
 

@@ -15,7 +15,8 @@ from tests.stores.many_runs import PROGRAMS, WORKERS, insert, rows
 from adjourn.core.records import RunCompleted
 from adjourn.core.status import Status
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.protocol import Filter, RunRow, Store
+from adjourn.stores.protocol import Filter, Store
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.sqlite import lists as sqlite_lists
 from adjourn.stores.sqlite import store as sqlite

@@ -12,9 +12,10 @@ import pytest
 from adjourn.core.records import CancelAsked, Parked, RunCompleted, Said, Stepped
 from adjourn.errors import AlreadyDecided, Refused, StoreError
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.protocol import Lease, RunRow, Store
+from adjourn.stores.protocol import Lease, Store
 from adjourn.stores.rules.transaction import Sheet, StoreRule
 from adjourn.stores.rules.values import ReadRequest, ReadResult
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.testing import check_rows
 from adjourn.testing.contract.fixtures import approval, begin, commit, started, wait_for, yes

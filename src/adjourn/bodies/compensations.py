@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adjourn.core.call import Call
-from adjourn.core.ids import MemoKind, memo_key
+from adjourn.core.memo_key import MemoKind, memo_key
 from adjourn.errors import Misused
 
 _registered: dict[tuple[str, str], dict[int, Callable[..., Any]]] = {}

@@ -11,15 +11,8 @@ from adjourn.bodies.sync_verbs import SyncVerbs
 from adjourn.core.codec import plain
 from adjourn.core.digest import question_digest
 from adjourn.core.duration import Duration, seconds
-from adjourn.core.ids import (
-    PROGRESS,
-    MemoKind,
-    again_id,
-    check_chosen,
-    is_memo,
-    memo_key,
-    parse_memo,
-)
+from adjourn.core.ids import again_id, check_chosen
+from adjourn.core.memo_key import PROGRESS, MemoKind, is_memo, memo_key, parse_memo
 from adjourn.core.messages import Message
 from adjourn.core.records import Stepped
 from adjourn.core.state import Call

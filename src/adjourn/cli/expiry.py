@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from adjourn.core.duration_text import span_of
+from adjourn.core.duration import span_of
 from adjourn.errors import Invalid
 
 LONGEST = 100 * 366 * 86400.0

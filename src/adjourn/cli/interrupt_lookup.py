@@ -10,7 +10,8 @@ from adjourn.core.records import Asked, Suspended
 from adjourn.errors import Invalid, StaleDecision, UnknownInterrupt, UnknownRun
 from adjourn.runtime.runtime import Runtime
 from adjourn.runtime.similar_ids import did_you_mean
-from adjourn.stores.protocol import Filter, RunRow
+from adjourn.stores.protocol import Filter
+from adjourn.stores.run_row import RunRow
 from adjourn.views.interrupt_view import call_id_of
 
 MOST = 1000

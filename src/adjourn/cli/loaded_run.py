@@ -7,7 +7,8 @@ from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.runtime.pruner import holds_of
 from adjourn.runtime.runtime import Runtime
-from adjourn.stores.protocol import Halt, RunRow
+from adjourn.stores.protocol import Halt
+from adjourn.stores.run_row import RunRow
 from adjourn.views.run_view import RunView, run_view
 from adjourn.views.timeline import Numbered
 

@@ -10,7 +10,7 @@ import msgspec
 from adjourn.core import records as r
 from adjourn.core.authority import are_for_run
 from adjourn.core.digest import idempotency_key
-from adjourn.core.ids import MemoKind, is_memo, parse_memo
+from adjourn.core.memo_key import MemoKind, is_memo, parse_memo
 
 
 class Phase(StrEnum):

@@ -1,5 +1,7 @@
-"""Durations, as people write them: seconds or a `timedelta`."""
+"""Durations, as people write them: seconds or a `timedelta`; and as text: `90m`, `12h`, `30d`,
+`4w`."""
 
+import re
 from datetime import timedelta
 
 from adjourn.errors import InvalidDefinition
@@ -31,3 +33,15 @@ def optional_seconds(value: Duration | None, what: str) -> float:
     if not length:
         raise InvalidDefinition(f"{what} must be longer than 0", advice="leave it out for none")
     return length
+
+
+_UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
+_SPAN = r"(?a:(\d{1,6})([mhdw]))"
+
+
+def span_of(text: str) -> float | None:
+    """Its seconds; None if it is no such length."""
+    found = re.fullmatch(_SPAN, text.strip().lower())
+    if found:
+        return int(found[1]) * _UNITS[found[2]]
+    return None

@@ -1,16 +1,18 @@
-"""Ids: how calls, steps, interrupts, events, memos, forks and workers are named. Only this module
-builds or splits them.
+"""Ids: how calls, steps, interrupts, events, forks and workers are named. Only this module builds
+or splits them.
 
 In records, rows and the fold an id is a plain string. `CallId`, `StepId` and `InterruptId` read
 one; the functions beside them do one thing to one id, for the fold and the plan, and take any
 string.
 
-    call       path "/" name, with "!undo" or "!cancel" n for what takes it back     2.1  2.0/1.1
-    pay#0  each#0[3]/pay#0  2.0!undo step       call | "model:" path | "summary:" path | "verify:"
-    call | "poison" | "graph" | limit [":" path] local id   (call | step) "?" n, the number of its
-    question, or a name that its author gave it event      the label of its flow and its name:
-    "ready", "sub#0/ready" memo       "step:" key | "progress" | "undo:" n | "?" (n | name) | "~" n
-    | "@" n fork       run "@" seq
+    call       path "/" name, with "!undo" or "!cancel" n for what takes it back:
+               2.1  2.0/1.1  pay#0  each#0[3]/pay#0  2.0!undo
+    step       call | "model:" path | "summary:" path | "verify:" call | "poison" | "graph"
+               | limit [":" path]
+    local id   (call | step) "?" n, the number of its question, or a name that its author gave it
+    event      the label of its flow and its name: "ready", "sub#0/ready"
+    memo       see `core.memo_key`
+    fork       run "@" seq
     worker     machine "|" pid "|" birth "|" random
 
 A path is the way from the root down to a nested agent or into a part of a flow: the names of calls
@@ -128,10 +130,8 @@ class CallId(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         if self.suffix:
-            suffix = f"!{self.suffix}"
-        else:
-            suffix = ""
-        return f"{label_of(self.path)}{self.name}{suffix}"
+            return f"{self.target}!{self.suffix}"
+        return self.target
 
     @property
     def is_undo(self) -> bool:
@@ -527,7 +527,7 @@ def places_of(name: str, run: str | None = None) -> list[tuple[str, str]]:
     return []
 
 
-# Events and memos.
+# Events.
 
 
 def local_event(event: str) -> str:
@@ -540,46 +540,6 @@ def split_event(event: str) -> tuple[str, str]:
     """An event as (the label of its flow, its own name)."""
     path, slash, name = event.rpartition("/")
     return path + slash, name
-
-
-class MemoKind(StrEnum):
-    """What a body has noted: the result of a step, how far it has come, a compensation, an answer,
-    a sleep, an event."""
-
-    STEP = "step:"
-    PROGRESS = "progress"
-    UNDO = "undo:"
-    ANSWER = "?"
-    SLEEP = "~"
-    EVENT = "@"
-
-
-PROGRESS = MemoKind.PROGRESS.value
-_MEMO_KINDS = tuple(MemoKind)
-
-
-def memo_key(kind: MemoKind, name: str | int = "") -> str:
-    """Under what a body notes something.
-
-    Args:
-        kind: what it notes.
-        name: the author's key or name, or a number that counts those of this kind. Progress has
-            none.
-    """
-    return f"{kind.value}{name}"
-
-
-def parse_memo(key: str) -> tuple[MemoKind, str]:
-    """A memo's key as its kind and its name or number; raises `Invalid`."""
-    for kind in _MEMO_KINDS:
-        if key.startswith(kind.value) and (kind is not MemoKind.PROGRESS or key == PROGRESS):
-            return kind, key.removeprefix(kind.value)
-    raise Invalid(f"{key!r:.80} is not the key of a memo")
-
-
-def is_memo(key: str, kind: MemoKind) -> bool:
-    """Whether a memo's key is of this kind."""
-    return key.startswith(kind.value)
 
 
 # Forks, workers and requests.

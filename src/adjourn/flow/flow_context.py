@@ -11,7 +11,8 @@ from adjourn.core.duration import Duration, seconds
 from adjourn.core.flow_state import FlowScope
 from adjourn.core.flow_state_changes import changes
 from adjourn.core.graph import Graph
-from adjourn.core.ids import MemoKind, checked_event, is_memo, local_event, memo_key, parse_memo
+from adjourn.core.ids import checked_event, local_event
+from adjourn.core.memo_key import MemoKind, is_memo, memo_key, parse_memo
 from adjourn.driver.program import StepHandle
 from adjourn.errors import InvalidDefinition, MissingResource, PauseRequest
 

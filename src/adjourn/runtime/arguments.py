@@ -7,7 +7,7 @@ from adjourn.core.records import AnyRecord, Command, Emitted, Resumed, Said, dum
 from adjourn.errors import AlreadyResumed, Invalid, InvalidDefinition, RunErased
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.stores.audit import chain
-from adjourn.stores.protocol import RunRow
+from adjourn.stores.run_row import RunRow
 
 
 def limited(limit: Any) -> int:

@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from adjourn.errors import Invalid, Misused
-from adjourn.runtime.sealer import Sealer
 from adjourn.stores.audit import SECURITY, AuditLine
 from adjourn.stores.audit_key import AuditKey, KeySource, audit_keys
 from adjourn.stores.protocol import Store
 from adjourn.stores.seals import Anchor, Seal
 
 if TYPE_CHECKING:
+    from adjourn.runtime.sealer import Sealer
     from adjourn.stores.verification import Verification
     from adjourn.views.audit_entry import AuditEntry
 
@@ -24,7 +24,7 @@ class AuditVerbs:
     can sign signs."""
 
     _store: Store | None
-    _sealer: Sealer | None
+    _sealer: "Sealer | None"
     _audit_keys: tuple[AuditKey, ...]
 
     def _audited(self) -> Store:

@@ -12,7 +12,6 @@ from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import Invalid, RunErased, RunPruned, UnknownRun
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.runtime.pruner import PruneVerbs
-from adjourn.runtime.similar_ids import how_it_was_pruned
 from adjourn.stores.erasure import Erasure, Hold
 from adjourn.stores.protocol import Filter, Store
 
@@ -78,6 +77,8 @@ class ErasureVerbs(PruneVerbs):
 
     async def _check_pruned(self, run_id: str) -> None:
         """Raise `RunPruned`, with where its archive is, if there was such a run."""
+        from adjourn.runtime.similar_ids import how_it_was_pruned
+
         if entry := await how_it_was_pruned(self.store, run_id):
             raise RunPruned(run_id, entry.get("archive", ""))
 

@@ -30,7 +30,7 @@ from adjourn.runtime.program_choice import check_resources
 from adjourn.runtime.run import Run
 from adjourn.runtime.turns import at_home
 from adjourn.runtime.upgraders import upgraded
-from adjourn.stores.protocol import RunRow
+from adjourn.stores.run_row import RunRow
 
 if TYPE_CHECKING:
     from adjourn.runtime.runtime import Runtime

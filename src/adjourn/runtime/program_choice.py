@@ -26,7 +26,8 @@ from adjourn.errors import (
 )
 from adjourn.runtime.upgraders import Upgrade, upgrade_of, upgrader_of
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.protocol import Lease, RunRow, Store
+from adjourn.stores.protocol import Lease, Store
+from adjourn.stores.run_row import RunRow
 
 log = logging.getLogger("adjourn.worker")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core.duration_text import span_of
+from adjourn.core.duration import span_of
 from adjourn.core.hold import scopes_of
 from adjourn.core.status import ENDED, Status
 from adjourn.driver.worker_mark import check_outside
@@ -25,7 +25,8 @@ from adjourn.errors import (
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.runtime.origin import HasOrigin
 from adjourn.stores.erasure import Hold, Pruning
-from adjourn.stores.protocol import RunRow, Store
+from adjourn.stores.protocol import Store
+from adjourn.stores.run_row import RunRow
 
 RUNS, RECORDS = 50, 5_000
 """At most so many runs are removed in one transaction, and about so many records: whoever else

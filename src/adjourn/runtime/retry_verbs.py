@@ -12,7 +12,8 @@ from adjourn.core.failure_likeness import likeness
 from adjourn.core.ids import request_part
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import AdjournError, Invalid, InvalidAnswer, StaleDecision
-from adjourn.stores.protocol import Filter, Store
+from adjourn.runtime.decision_verbs import DecisionVerbs
+from adjourn.stores.protocol import Filter
 
 PAGE = 100
 MOST = 1000
@@ -28,33 +29,8 @@ class Retried(msgspec.Struct, frozen=True):
     refused: AdjournError | None = None
 
 
-class RetryVerbs:
+class RetryVerbs(DecisionVerbs):
     """What `Runtime` can do with failures that are like one another."""
-
-    @property
-    def store(self) -> Store:
-        """The store."""
-        raise NotImplementedError
-
-    async def interrupt(
-        self, interrupt_id: str | Interrupt, *, run_id: str | None = None
-    ) -> Interrupt:
-        """See `Runtime.interrupt`."""
-        raise NotImplementedError
-
-    async def answer(
-        self,
-        interrupt_id: str | Interrupt,
-        value: Any,
-        *,
-        by: str,
-        note: str = "",
-        digest: str = "",
-        request_id: str = "",
-        groups: Iterable[str] = (),
-    ) -> int:
-        """See `Runtime.answer`."""
-        raise NotImplementedError
 
     async def alike(self, like: str | Interrupt, *, until: float = 0.0) -> list[Interrupt]:
         """The open errors that `retry_all` would have tried again, oldest first, at most 1000;

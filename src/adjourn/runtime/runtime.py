@@ -5,16 +5,14 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-import msgspec
 from typing_extensions import TypeVar
 
 from adjourn.core.codec import plain
-from adjourn.core.decision import Decision
 from adjourn.core.duration import seconds
-from adjourn.core.ids import check_chosen, local_of, places_of, ref_of
+from adjourn.core.ids import check_chosen, local_of, ref_of
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.quarantine import MAX_DEATHS
-from adjourn.core.records import CancelAsked, Command, PauseAsked, Started
+from adjourn.core.records import Started
 from adjourn.core.run_status import RunStatus
 from adjourn.driver.clock import Clock, SystemClock
 from adjourn.driver.identity import new_run_id
@@ -25,40 +23,37 @@ from adjourn.errors import (
     Invalid,
     InvalidDefinition,
     Misused,
-    StaleDecision,
-    UnknownInterrupt,
     UnknownRun,
 )
 from adjourn.runtime.advance import AdvanceVerb
-from adjourn.runtime.answers import MISSING, Missing, answered
-from adjourn.runtime.arguments import checked_groups, checked_labels, has_words, limited, whole
+from adjourn.runtime.answers import MISSING, Missing
+from adjourn.runtime.arguments import checked_labels, limited, whole
 from adjourn.runtime.audit_verbs import AuditVerbs
 from adjourn.runtime.checkpoint import Checkpoint, Saved, key_ring, taken_over
 from adjourn.runtime.decision_signer import DecidersSource, Signatures, SigningKeySource
 from adjourn.runtime.definition import Definition, OnChange, check_on_change
 from adjourn.runtime.erasure_verbs import ErasureVerbs, check_content
 from adjourn.runtime.halt_verbs import HaltVerbs
-from adjourn.runtime.live_relay import LiveText
 from adjourn.runtime.retention import Folder, Retention, Span
 from adjourn.runtime.retry_verbs import RetryVerbs
 from adjourn.runtime.run import Run
-from adjourn.runtime.sealer import Sealer
 from adjourn.runtime.state_cache import BYTES
 from adjourn.runtime.turns import beginning
 from adjourn.stores.address import open_store
 from adjourn.stores.audit_key import KeySource, audit_keys
-from adjourn.stores.protocol import Filter, RunRow, Store
+from adjourn.stores.protocol import Filter, Store
 from adjourn.stores.rules.names import check_names
 from adjourn.stores.rules.transaction import stamped
+from adjourn.stores.run_row import RunRow
 
 if TYPE_CHECKING:
+    from adjourn.runtime.live_relay import LiveText
     from adjourn.runtime.prepare import Continuation, Prepared
     from adjourn.runtime.run_worker import RunWorker
+    from adjourn.runtime.sealer import Sealer
     from adjourn.views.run_view import RunSummary
 
 T = TypeVar("T", default=Any)
-SEVERAL = 5
-"""Interrupts that an error lists where several could be meant."""
 
 
 class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
@@ -98,7 +93,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
     _on_change: OnChange = "refuse"
     _store: Store | None = None
     _worker: "RunWorker | None" = None
-    _live: LiveText | None = None
+    _live: "LiveText | None" = None
     _beginning = beginning
 
     def __init__(
@@ -145,6 +140,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         self.clock: Clock = SystemClock()
 
     async def __aenter__(self) -> Self:
+        from adjourn.runtime.live_relay import LiveText
+        from adjourn.runtime.sealer import Sealer
         from adjourn.runtime.worker import Worker  # all that drives runs
 
         if self._store is not None:
@@ -381,166 +378,6 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         return await self.store.inbox(
             Filter(program=agent, kind=kind, run=run, after=after, limit=limited(limit))
         )
-
-    # Decisions
-
-    async def interrupt(
-        self, interrupt_id: str | Interrupt, *, run_id: str | None = None
-    ) -> Interrupt:
-        """One interrupt; raises `UnknownInterrupt`.
-
-        Args:
-            interrupt_id: its id if that is unique, or its ref.
-            run_id: the run it belongs to, if that is known.
-        """
-        if isinstance(interrupt_id, Interrupt):
-            name = interrupt_id.ref
-        else:
-            name = interrupt_id
-        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid(
-                f"an interrupt is named by its ref or its id, or given itself, not {name!r:.80}"
-            )
-        places = places_of(name, run_id)
-        for run, local in places:
-            found = await self.store.inbox(Filter(run=run, interrupt=local, limit=SEVERAL))
-            if len(found) == 1:
-                return found[0]
-            if found:
-                refs = ", ".join(repr(i.ref) for i in found)
-                raise Invalid(
-                    f"several runs have an interrupt {name!r}",
-                    advice=f"name one by its ref: {refs}",
-                )
-        run = places[0][0] if places else ""
-        if run or run_id is not None:
-            await self.get(run)
-        raise UnknownInterrupt(
-            name, [i.ref for i in await self.store.inbox(Filter(run=run, limit=20))]
-        )
-
-    async def approve(
-        self,
-        interrupt_id: str | Interrupt,
-        *,
-        by: str,
-        note: str = "",
-        digest: str = "",
-        edit: dict[str, Any] | None = None,
-        scope: Literal["once", "run"] = "once",
-        groups: Iterable[str] = (),
-        request_id: str = "",
-    ) -> int:
-        """Let a call run: once, exactly as shown. Returns the number of the record.
-
-        Of several decisions one is recorded; the others raise `AlreadyDecided`, naming who was
-        first.
-
-        Args:
-            interrupt_id: its id if that is unique, its ref, or the `Interrupt` itself.
-            by: who decides.
-            note: a comment for the audit.
-            digest: of the action that the person saw; if it has changed since, `StaleDecision`.
-            request_id: the same id again returns the recorded result instead of deciding twice.
-            edit: run it with these arguments instead; they are checked and judged again.
-            scope: `"once"`, or `"run"`: also the same call again in this run.
-            groups: the groups of the approver.
-        """
-        decision = Decision.approve(note, edit, scope)
-        return await self._decide(
-            interrupt_id, decision, by, digest, request_id, checked_groups(groups)
-        )
-
-    async def deny(
-        self,
-        interrupt_id: str | Interrupt,
-        *,
-        by: str,
-        note: str = "",
-        digest: str = "",
-        request_id: str = "",
-    ) -> int:
-        """Refuse a call; the model reads the refusal and continues. Returns the record's number.
-
-        Args:
-            note: a comment, which the model reads.
-            interrupt_id, by, digest, request_id: as for `approve`.
-        """
-        return await self._decide(interrupt_id, Decision.deny(note), by, digest, request_id)
-
-    async def answer(
-        self,
-        interrupt_id: str | Interrupt,
-        value: Any,
-        *,
-        by: str,
-        note: str = "",
-        digest: str = "",
-        request_id: str = "",
-        groups: Iterable[str] = (),
-    ) -> int:
-        """Answer a question, or choose for a call in doubt, an error, a limit or an undo. Returns
-        the record's number.
-
-        Args:
-            value: the answer, or the choice.
-            interrupt_id, by, note, digest, request_id, groups: as for `approve`.
-        """
-        if (
-            note
-            and not isinstance(value, Decision)
-            and (await self.interrupt(interrupt_id)).kind != "approval"
-        ):
-            value = Decision.value(value, note)
-        return await self._decide(
-            interrupt_id, value, by, digest, request_id, checked_groups(groups)
-        )
-
-    async def _decide(
-        self,
-        given: str | Interrupt,
-        answer: Any,
-        by: str,
-        digest: str,
-        request_id: str,
-        groups: tuple[str, ...] = (),
-    ) -> int:
-        if not isinstance(by, str) or not by:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid("a decision needs by=: who decides")
-        interrupt = self.worker.asked(given) or await self.interrupt(given)
-        command = await answered(interrupt, answer, by=by)
-        if isinstance(given, Interrupt) and not digest:
-            seen = given.digest
-        else:
-            seen = digest
-        if not (interrupt.call and interrupt.call.digest):  # the store knows no digest of it
-            if seen and seen != interrupt.digest:
-                raise StaleDecision(interrupt.id, seen, interrupt.digest)
-            seen = ""
-        # whether the digest is the right one is for the store to say, and to write down
-        if groups or seen:
-            command = msgspec.structs.replace(command, groups=groups, digest=seen or command.digest)
-        return await self.deliver(interrupt.run_id, command, request_id)
-
-    async def deliver(self, run_id: str, command: Command, request_id: str = "") -> int:
-        """Append a command and wake its run."""
-        if not command.by and has_words(command):
-            self._check_requester((await self.store.get(run_id)).program, "")
-        command = await self.signatures.sealed(run_id, command)
-        with self.worker.expecting(run_id):
-            seq = await self.store.deliver(run_id, command, request=request_id, origin=self.origin)
-            if isinstance(command, CancelAsked) or (
-                isinstance(command, PauseAsked) and command.now
-            ):
-                self.worker.cut(run_id, seq)
-            self.worker.wake(run_id, stops=isinstance(command, CancelAsked | PauseAsked))
-        return seq
-
-    def _check_requester(self, program: str, by: str) -> None:
-        """Raise `Invalid` where a rule of the program wants somebody else than who shaped the run,
-        and nobody says who."""
-        if known := self.programs.get(program):
-            known.program.check_requester(by)
 
     # Checkpoints
 

@@ -26,7 +26,8 @@ from adjourn.runtime.run_worker import RunWorker
 from adjourn.runtime.slots import Slots
 from adjourn.runtime.state_cache import BYTES, Folded
 from adjourn.runtime.waiters import Waiter, Waiters, rest
-from adjourn.stores.protocol import Filter, Lease, RunRow, Store
+from adjourn.stores.protocol import Filter, Lease, Store
+from adjourn.stores.run_row import RunRow
 
 log = logging.getLogger("adjourn.worker")
 

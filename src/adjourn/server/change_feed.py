@@ -22,7 +22,8 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.errors import AdjournError
 from adjourn.runtime.runtime import Runtime
 from adjourn.server.open_interrupts import OpenInterrupts
-from adjourn.stores.protocol import Filter, Halt, RunRow
+from adjourn.stores.protocol import Filter, Halt
+from adjourn.stores.run_row import RunRow
 from adjourn.views.answer_schemas import FeedChange, FeedSnapshot
 from adjourn.views.run_view import run_summary
 

@@ -6,7 +6,7 @@ from adjourn.core.state import State
 from adjourn.core.trust import FoldAgain
 from adjourn.driver.cold_start import size_of
 from adjourn.runtime.runtime import Runtime
-from adjourn.stores.protocol import RunRow
+from adjourn.stores.run_row import RunRow
 from adjourn.views.timeline import Timeline
 
 KEPT, BYTES = 128, 32_000_000

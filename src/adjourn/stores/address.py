@@ -1,9 +1,13 @@
 """From an address to a store, or to its database. A database driver is imported only when it is
 needed."""
 
+from typing import TYPE_CHECKING
+
 from adjourn.errors import InvalidDefinition, NotFound
-from adjourn.stores.database import Database
 from adjourn.stores.protocol import Store
+
+if TYPE_CHECKING:
+    from adjourn.stores.database import Database
 
 POSTGRES = ("postgresql", "postgres")
 """How an address of PostgreSQL begins."""
@@ -51,7 +55,7 @@ def _open_postgres(address: str) -> Store:
     return PostgresStore(address)
 
 
-def database_at(address: str) -> Database:
+def database_at(address: str) -> "Database":
     """The database behind an address, to be looked at; nothing is made or changed. Raises
     `NoDatabase` if there is none, and `StoreError` if it cannot be read."""
     if (path := file_of(address)) is not None:

@@ -11,10 +11,11 @@ from adjourn.stores.audit import AuditLine
 from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Endpoint, Notification
-from adjourn.stores.protocol import Halt, RunRow
+from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.transaction import Book
 from adjourn.stores.rules.values import Appended, Writes
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Seal
 
 AT_ONCE = 4_000_000

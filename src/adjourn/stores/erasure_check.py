@@ -9,8 +9,8 @@ from adjourn.core.records import Erased, parse
 from adjourn.core.status import ENDED
 from adjourn.core.tombstone import tombstone
 from adjourn.stores.audit import chain
-from adjourn.stores.protocol import RunRow
 from adjourn.stores.rows import present
+from adjourn.stores.run_row import RunRow
 
 Line = tuple[int, str | None, bytes]
 """The number, the body and the hash of a record. The body is None if it was erased."""

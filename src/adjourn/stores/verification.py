@@ -21,7 +21,7 @@ from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Hold
 from adjourn.stores.erasure_check import Line, flaws
 from adjourn.stores.notification import Endpoint
-from adjourn.stores.protocol import Halt, RunRow
+from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.erasure import ERASE
 from adjourn.stores.rules.holds import HOLD, LIFT
 from adjourn.stores.rules.interrupt_row import InterruptRow
@@ -30,6 +30,7 @@ from adjourn.stores.rules.prune import PRUNE
 from adjourn.stores.rules.replay import Replay, disagreements
 from adjourn.stores.rules.restore import RESTORE
 from adjourn.stores.rules.signatures import REQUIRE, STOP
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Anchor, Covered, Seal, seal_hash, sealed_head
 
 

@@ -28,12 +28,13 @@ from adjourn.stores.channel import Channel, Ears
 from adjourn.stores.erasure import Erasure, Hold, Pruning
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import DeliveryAttempt, Endpoint, Notification, Wake
-from adjourn.stores.protocol import Bell, Committed, Filter, Halt, Lease, Pulse, RunRow, Store, Turn
+from adjourn.stores.protocol import Bell, Committed, Filter, Halt, Lease, Pulse, Store, Turn
 from adjourn.stores.rows import parsed
 from adjourn.stores.rules import transaction as sheets
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.transaction import Book, Sheet, StoreRule
 from adjourn.stores.rules.values import ReadRequest, Writes
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Seal
 from adjourn.stores.snapshots import Snapshots
 from adjourn.stores.verification import Verification

@@ -13,7 +13,8 @@ from adjourn.core.records import RunCancelled, RunCompleted
 from adjourn.core.run_status import RunStatus
 from adjourn.core.state import State
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.protocol import Halt, RunRow
+from adjourn.stores.protocol import Halt
+from adjourn.stores.run_row import RunRow
 from adjourn.views.words import ActivityVerb, payload_line
 
 LINE = 400

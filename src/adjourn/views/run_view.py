@@ -19,7 +19,8 @@ from adjourn.core.run_status import RunStatus
 from adjourn.core.state import State
 from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.protocol import Halt, RunRow
+from adjourn.stores.protocol import Halt
+from adjourn.stores.run_row import RunRow
 from adjourn.views.activity import Activity, activity_of
 from adjourn.views.interrupt_view import InterruptSummary, summary_of
 from adjourn.views.misfit_view import MisfitView, misfit_view

@@ -9,7 +9,7 @@ from adjourn.core.ids import ref_of
 from adjourn.core.run_status import RunStatus
 from adjourn.core.state import State
 from adjourn.core.status import Status
-from adjourn.stores.protocol import RunRow
+from adjourn.stores.run_row import RunRow
 from adjourn.views.timeline import Timeline, TimelineStep
 from adjourn.views.words import BarKind, SpanKind, StepKind, StepStatus
 

@@ -6,8 +6,8 @@ import psycopg
 from tests.stores.many_runs import WORKERS
 
 from adjourn.core.codec import encode
-from adjourn.stores.protocol import RunRow
 from adjourn.stores.rules.inbox_filter import words
+from adjourn.stores.run_row import RunRow
 
 COLUMNS = (
     "n, id, kind, program, session, labels, title, words, input_digest, seq, head, status, epoch, worker, wake_at, blocked, opens, "

@@ -22,7 +22,8 @@ from adjourn.runtime.runtime import Runtime
 from adjourn.stores.address import without_password
 from adjourn.stores.database import Database
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.protocol import Filter, Halt, RunRow
+from adjourn.stores.protocol import Filter, Halt
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.sqlite.file import DatabaseFile
 
 if TYPE_CHECKING:

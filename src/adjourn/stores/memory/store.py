@@ -20,7 +20,7 @@ from adjourn.stores.memory.heartbeat import MemoryPulse
 from adjourn.stores.memory.transaction import MemoryBook
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Notification
-from adjourn.stores.protocol import Bell, Filter, RunRow, Turn
+from adjourn.stores.protocol import Bell, Filter, Turn
 from adjourn.stores.rows import parsed, present
 from adjourn.stores.ruled_store import Ruled
 from adjourn.stores.rules import filters, journal
@@ -30,6 +30,7 @@ from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.transaction import Each, RecordedRefusal, StoreRule, Whole
 from adjourn.stores.rules.turns import turn_of
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Anchor, Seal
 from adjourn.stores.snapshots import MemorySnapshots
 from adjourn.stores.subscriptions import Subscriptions

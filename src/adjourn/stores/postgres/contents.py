@@ -36,8 +36,8 @@ from adjourn.stores.postgres.rows import (
     run_row,
 )
 from adjourn.stores.postgres.transaction import LockedBook
-from adjourn.stores.protocol import RunRow
 from adjourn.stores.rules.values import Appended, ReadRequest
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Seal
 
 PAGE = 200

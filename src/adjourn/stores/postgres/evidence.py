@@ -11,9 +11,10 @@ from adjourn.stores.notification import Endpoint
 from adjourn.stores.postgres.config import READ, Config, taken
 from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.postgres.rows import COLUMNS, INTERRUPT, SEAL, columns, interrupt_row, run_row
-from adjourn.stores.protocol import Halt, RunRow
+from adjourn.stores.protocol import Halt
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules.interrupt_row import InterruptRow
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Seal
 
 PAGE = 1_000

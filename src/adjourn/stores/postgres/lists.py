@@ -15,9 +15,10 @@ import msgspec
 from adjourn.core.status import Status
 from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.postgres.rows import COLUMNS, run_row
-from adjourn.stores.protocol import Filter, RunRow
+from adjourn.stores.protocol import Filter
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules import filters
+from adjourn.stores.run_row import RunRow
 
 PLAN = (
     "begin read only",

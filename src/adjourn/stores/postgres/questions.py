@@ -18,10 +18,10 @@ from adjourn.stores.postgres.rows import (
     interrupt_row,
     run_row,
 )
-from adjourn.stores.protocol import RunRow
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.values import LAST, Before, ReadRequest, ReadResult
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Covered, Seal, sealed_head
 
 NUMBER = "(select n from adjourn.run where id = %(run)s)"

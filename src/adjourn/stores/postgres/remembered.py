@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 
 from adjourn.stores.postgres.config import Config
-from adjourn.stores.protocol import RunRow
 from adjourn.stores.rules.values import ReadRequest, Writes
+from adjourn.stores.run_row import RunRow
 
 KNOWN = 20_000
 """Rows of so many runs are kept."""

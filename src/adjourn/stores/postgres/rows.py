@@ -7,11 +7,11 @@ from adjourn.core.codec import decode, encode
 from adjourn.core.records import Started, parse
 from adjourn.core.status import Status
 from adjourn.stores.notification import Notification
-from adjourn.stores.protocol import RunRow
 from adjourn.stores.rows import picked
 from adjourn.stores.rules.inbox_filter import words
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.values import Writes
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Seal
 
 RUN = tuple(name for name in RunRow.__struct_fields__ if name not in ("lease_until", "n"))

@@ -42,13 +42,14 @@ from adjourn.stores.postgres.scrub import is_unscrubbed, scrub
 from adjourn.stores.postgres.snapshots import PostgresSnapshots
 from adjourn.stores.postgres.transaction import ComparedBook, LockedBook, Moved, is_plain
 from adjourn.stores.postgres.watch import Watch
-from adjourn.stores.protocol import Bell, Filter, RunRow, Turn
+from adjourn.stores.protocol import Bell, Filter, Turn
 from adjourn.stores.rows import first_column, parsed
 from adjourn.stores.rules import transaction as sheet
 from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.transaction import Each, RecordedRefusal, StoreRule, Whole
 from adjourn.stores.rules.turns import turns_of
 from adjourn.stores.rules.values import ReadRequest, Writes
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.work_request import WorkRequest
 
 SIZE, LANES, LISTING = 8, 2, 2

@@ -15,10 +15,10 @@ from adjourn.stores.postgres.questions import AUDIT, questions, values_of
 from adjourn.stores.postgres.remembered import Remembered
 from adjourn.stores.postgres.rows import run_row
 from adjourn.stores.postgres.statements import COMPARED_STEP, is_config, step_argument, written
-from adjourn.stores.protocol import RunRow
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules.transaction import Find
 from adjourn.stores.rules.values import ReadRequest, ReadResult, Writes
+from adjourn.stores.run_row import RunRow
 
 STALLED = 10_000
 """Milliseconds after which the database ends a transaction whose process does not go on, and lets

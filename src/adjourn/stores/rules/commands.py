@@ -56,7 +56,6 @@ from adjourn.errors import (
     UnknownRun,
     bare,
 )
-from adjourn.stores.protocol import RunRow
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.journal import LISTED, NAMED, VERBS, append
 from adjourn.stores.rules.names import check_names, check_record
@@ -64,6 +63,7 @@ from adjourn.stores.rules.signatures import check_sealed
 from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule, opened_by, stamped
 from adjourn.stores.rules.values import ReadRequest
 from adjourn.stores.rules.votes import votes_of
+from adjourn.stores.run_row import RunRow
 
 
 def delivering(run: str, command: Command, request: str, origin: str, at: int) -> StoreRule:

@@ -5,12 +5,12 @@ from adjourn.core.status import ENDED
 from adjourn.core.tombstone import tombstone
 from adjourn.errors import AdjournError, Refused, UnknownRun
 from adjourn.stores.erasure import Erasure
-from adjourn.stores.protocol import RunRow
 from adjourn.stores.rules.holds import held
 from adjourn.stores.rules.journal import append
 from adjourn.stores.rules.names import check_names
 from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule, stamped
 from adjourn.stores.rules.values import LAST, ReadRequest
+from adjourn.stores.run_row import RunRow
 
 ERASE = "erase"
 """The verb of the audit."""

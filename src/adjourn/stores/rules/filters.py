@@ -11,9 +11,10 @@ from adjourn.core.records import (
     parse,
 )
 from adjourn.core.status import ENDED, Status
-from adjourn.stores.protocol import Filter, RunRow
+from adjourn.stores.protocol import Filter
 from adjourn.stores.rules.inbox_filter import words
 from adjourn.stores.rules.interrupt_row import InterruptRow
+from adjourn.stores.run_row import RunRow
 
 
 def visible(row: RunRow, found: InterruptRow, now: float) -> bool:

@@ -4,9 +4,9 @@ from adjourn.core.hold import check_hold, run_of, scopes_of
 from adjourn.errors import RunHeld, UnknownRun
 from adjourn.stores.audit import SECURITY
 from adjourn.stores.erasure import Hold
-from adjourn.stores.protocol import RunRow
 from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule
 from adjourn.stores.rules.values import ReadRequest
+from adjourn.stores.run_row import RunRow
 
 HOLD, LIFT = "hold", "lift hold"
 """The verbs of the audit."""

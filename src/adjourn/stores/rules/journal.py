@@ -54,7 +54,6 @@ from adjourn.errors import (
     RunPruned,
 )
 from adjourn.stores.audit import chain
-from adjourn.stores.protocol import RunRow
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.names import check_record, cleaned
 from adjourn.stores.rules.outbox import TOLD, tell
@@ -63,6 +62,7 @@ from adjourn.stores.rules.transaction import Sheet, StoreRule, opened_by, stampe
 from adjourn.stores.rules.turns import check_after, follows
 from adjourn.stores.rules.values import ReadRequest
 from adjourn.stores.rules.votes import votes_of
+from adjourn.stores.run_row import RunRow
 
 KEPT = 20
 """So many kept answers are named in the audit of a fork."""

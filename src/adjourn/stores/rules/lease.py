@@ -34,7 +34,7 @@ from adjourn.errors import (
 )
 from adjourn.stores.audit import chain
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.protocol import Committed, Lease, RunRow
+from adjourn.stores.protocol import Committed, Lease
 from adjourn.stores.rows import parsed
 from adjourn.stores.rules.journal import LISTED, NAMED, append, needs
 from adjourn.stores.rules.names import check_names, check_record
@@ -42,6 +42,7 @@ from adjourn.stores.rules.outbox import tell
 from adjourn.stores.rules.transaction import Each, Find, Sheet, StoreRule, need, opened_by, stamped
 from adjourn.stores.rules.values import ReadRequest
 from adjourn.stores.rules.votes import agreed
+from adjourn.stores.run_row import RunRow
 
 UPGRADE = "upgrade"
 """The verb of the audit."""

@@ -28,10 +28,10 @@ from adjourn.errors import Invalid
 from adjourn.stores.audit import SECURITY
 from adjourn.stores.notice import HaltNotice, Notice, RunNotice, interrupt_notice, reminder_notice
 from adjourn.stores.notification import TOPICS, DeliveryAttempt, Endpoint, Notification
-from adjourn.stores.protocol import RunRow
 from adjourn.stores.rules.names import check_names, cleaned
 from adjourn.stores.rules.transaction import Sheet, StoreRule
 from adjourn.stores.rules.values import ReadRequest
+from adjourn.stores.run_row import RunRow
 
 TOLD = frozenset({Asked, Suspended, Reminded, Parked, RunCompleted, RunCancelled})
 TOPIC_OF = {

@@ -3,10 +3,10 @@
 from adjourn.core.status import ENDED
 from adjourn.errors import Refused
 from adjourn.stores.erasure import Pruning
-from adjourn.stores.protocol import RunRow
 from adjourn.stores.rules.holds import held
 from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule
 from adjourn.stores.rules.values import ReadRequest
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import sealed_head
 
 PRUNE = "prune"

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from adjourn.core.records import AnyRecord, Claimed, Started
 from adjourn.core.status import ENDED
-from adjourn.stores.protocol import RunRow
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.journal import append, new_row
 from adjourn.stores.rules.names import cleaned
 from adjourn.stores.rules.transaction import Sheet, need
 from adjourn.stores.rules.values import ReadRequest, ReadResult
+from adjourn.stores.run_row import RunRow
 
 ROW = (
     "kind",

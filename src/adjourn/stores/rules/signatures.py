@@ -12,10 +12,10 @@ from adjourn.core.records import AnyRecord, Asked, Decided, Forked, disowned
 from adjourn.core.signatures import LEEWAY, Sealed, unsigned
 from adjourn.core.state import State
 from adjourn.errors import Invalid, NotAllowed
-from adjourn.stores.protocol import RunRow
 from adjourn.stores.rows import parsed
 from adjourn.stores.rules.transaction import Sheet, StoreRule
 from adjourn.stores.rules.values import ReadRequest
+from adjourn.stores.run_row import RunRow
 
 REQUIRE, STOP = "require seals", "stop requiring seals"
 """What the audit says of it."""

@@ -20,10 +20,11 @@ from adjourn.stores.audit import SECURITY, AuditLine, chain
 from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Endpoint, Notification, Wake
-from adjourn.stores.protocol import Halt, RunRow
+from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.names import check_line
 from adjourn.stores.rules.values import Appended, Before, ReadRequest, ReadResult, Writes
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Covered, Seal
 
 Record = TypeVar("Record", bound=AnyRecord)

@@ -9,10 +9,11 @@ from adjourn.stores.audit import AuditLine, BrokenChain
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Hold
 from adjourn.stores.notification import Endpoint
-from adjourn.stores.protocol import Halt, RunRow
+from adjourn.stores.protocol import Halt
 from adjourn.stores.rows import first_column
 from adjourn.stores.ruled_store import Ruled
 from adjourn.stores.rules.interrupt_row import InterruptRow
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import MOST, Anchor, Seal
 from adjourn.stores.sqlite import lists
 from adjourn.stores.sqlite.batch_thread import BatchThread

@@ -5,8 +5,8 @@ from typing import Any
 
 from adjourn.core.codec import encode
 from adjourn.core.status import CANCELS
-from adjourn.stores.protocol import RunRow
 from adjourn.stores.rows import first_column
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.sqlite.rows import COLUMNS, run_row
 
 _MINE = "program in (select value from json_each(?1))"

@@ -12,10 +12,11 @@ from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.status import Status
 from adjourn.stores.audit import SECURITY, AuditLine, placed
-from adjourn.stores.protocol import Filter, RunRow
+from adjourn.stores.protocol import Filter
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules import filters
 from adjourn.stores.rules.inbox_filter import briefly
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.sqlite.rows import COLUMNS, inbox_item, run_row
 
 AT = "json_extract(body, '$.at')"

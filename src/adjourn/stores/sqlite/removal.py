@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjourn.core.codec import encode
-from adjourn.stores.protocol import RunRow
+from adjourn.stores.run_row import RunRow
 
 BESIDE = ("interrupt", "request", "misfit", "snapshot", "segment", "wake")
 """The tables that have rows of a run beside its journal, by the run's number."""

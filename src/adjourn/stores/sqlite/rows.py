@@ -13,10 +13,10 @@ from adjourn.core.status import Status
 from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Endpoint, Notification
-from adjourn.stores.protocol import RunRow
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules.filters import shown
 from adjourn.stores.rules.interrupt_row import InterruptRow
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Seal
 
 RUN = (

@@ -22,11 +22,12 @@ from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Endpoint, Notification
 from adjourn.stores.polled_channel import PolledChannel
-from adjourn.stores.protocol import Bell, Filter, RunRow, Turn
+from adjourn.stores.protocol import Bell, Filter, Turn
 from adjourn.stores.rows import parsed
 from adjourn.stores.rules import transaction as sheet
 from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.transaction import Each, RecordedRefusal, StoreRule, Whole
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.sqlite import lists, removal
 from adjourn.stores.sqlite.audit import SQLiteAudit
 from adjourn.stores.sqlite.batch_thread import BatchThread

@@ -9,11 +9,12 @@ from msgspec.structs import astuple, replace
 
 from adjourn.core.codec import encode
 from adjourn.stores.notification import Endpoint, Notification, Wake
-from adjourn.stores.protocol import Halt, RunRow
+from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import is_held
 from adjourn.stores.rules.transaction import Find
 from adjourn.stores.rules.values import LAST, Before, ReadRequest, ReadResult, Writes
+from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Covered, Seal, sealed_head
 from adjourn.stores.sqlite import removal
 from adjourn.stores.sqlite.due import ahead, asleep, due

@@ -26,7 +26,8 @@ from adjourn.core.records import (
     Suspended,
 )
 from adjourn.core.status import Status
-from adjourn.stores.protocol import Committed, Filter, Lease, RunRow, Store
+from adjourn.stores.protocol import Committed, Filter, Lease, Store
+from adjourn.stores.run_row import RunRow
 from adjourn.testing.fake_clock import FakeClock
 from adjourn.testing.oracle import CheckedStore
 
