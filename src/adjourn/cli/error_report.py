@@ -1,6 +1,7 @@
 """What a person reads when something did not happen: what and why, what to do, the code."""
 
 import functools
+import traceback
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from adjourn.errors import (
     ForkRefused,
     InterruptClosed,
     Invalid,
+    InvalidDefinition,
     NotFound,
     Refused,
     StaleDecision,
@@ -24,7 +26,7 @@ from adjourn.errors import (
     UnknownRun,
     bare,
 )
-from adjourn.views.visible import visible
+from adjourn.views.visible import lines, visible
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,6 +42,16 @@ class NotShown(Invalid):
             consequence="nothing was decided",
             advice="show all of it first, or pass what you saw with --digest",
             interrupt_id=ref,
+        )
+
+
+class NotImportable(InvalidDefinition):
+    """The user's own module raised while it was imported. `trace` is its traceback."""
+
+    def __init__(self, where: str, error: BaseException) -> None:
+        self.trace = "".join(traceback.format_exception(error))
+        super().__init__(
+            f"{where} cannot be imported: {type(error).__name__}: {error}; repair it and start again"
         )
 
 
@@ -126,6 +138,8 @@ def says(what: str) -> Callable[[F], F]:
             try:
                 return function(*args, **kwargs)
             except AdjournError as e:
+                if isinstance(e, NotImportable):
+                    say(*lines(e.trace.rstrip()))
                 raise typer.Exit(
                     report(e, what, as_json=bool(kwargs.get("as_json")), db=kwargs.get("db"))
                 ) from None

@@ -4,27 +4,16 @@ need."""
 import importlib
 import importlib.util
 import sys
-import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
 from adjourn.agent.agent import Agent
+from adjourn.cli.error_report import NotImportable
 from adjourn.cli.suggestions import meant
 from adjourn.errors import AdjournError, InvalidDefinition
 from adjourn.flow.flow import Flow
-
-
-class NotImportable(InvalidDefinition):
-    """The user's own module raised while it was imported. `trace` is its traceback, without our
-    frames."""
-
-    def __init__(self, where: str, error: BaseException) -> None:
-        self.trace = "".join(traceback.format_exception(error))
-        super().__init__(
-            f"{where} cannot be imported: {type(error).__name__}: {error}; repair it and start again"
-        )
 
 
 def load(reference: str) -> Any:

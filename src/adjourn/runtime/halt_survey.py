@@ -8,7 +8,8 @@ from adjourn.core.halt import scope_parts
 from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.runtime.runtime import Runtime
-from adjourn.stores.protocol import Filter, RunRow
+from adjourn.stores.protocol import Filter
+from adjourn.stores.run_row import RunRow
 from adjourn.views.halt_scope import (
     HaltNames,
     HaltScope,

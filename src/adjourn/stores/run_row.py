@@ -12,6 +12,24 @@ if TYPE_CHECKING:
     pass
 
 
+CHANGING = (
+    "seq",
+    "head",
+    "status",
+    "epoch",
+    "worker",
+    "wake_at",
+    "blocked",
+    "opens",
+    "errors",
+    "stopped",
+    "requesters",
+    "updated_at",
+    "chapter",
+)
+"""What a step may change in a row."""
+
+
 class RunRow(msgspec.Struct):
     """A run as a row: what lists, leases and the sweep need. Derived from the journal in the same
     transaction.

@@ -12,7 +12,7 @@ from adjourn.core.call import OWING, Call, Phase
 from adjourn.core.halt import scope_parts, scopes
 from adjourn.core.run_status import RunStatus
 from adjourn.core.state import State
-from adjourn.stores.protocol import RunRow
+from adjourn.stores.run_row import RunRow
 
 NEAR = 3
 """Names that are offered in the place of one that is not known."""

@@ -24,7 +24,7 @@ from adjourn.cli.interrupt_lookup import full_digest
 from adjourn.cli.opened_database import VARIABLE, address_of
 from adjourn.cli.options import By, Json, Note, Program, Resources, who
 from adjourn.cli.person import Person, person
-from adjourn.cli.program_loader import NotImportable, program_of, resources_of
+from adjourn.cli.program_loader import program_of, resources_of
 from adjourn.cli.terminal.console import out, print_json, print_line, say, to_json
 from adjourn.cli.terminal.format import DIM, status_mark
 from adjourn.cli.terminal.hints import DIGITS, command
@@ -269,65 +269,71 @@ class Resumption:
         return await enter(rt, prepared)
 
 
+Approve = Annotated[bool, typer.Option("--approve", help="Approve what it waits for.")]
+Deny = Annotated[bool, typer.Option("--deny", help="Deny it.")]
+Answer = Annotated[
+    str | None,
+    typer.Option(metavar="VALUE", help="Answer it: JSON, or a string.", show_default=False),
+]
+Edit = Annotated[
+    str,
+    typer.Option(
+        metavar="JSON", help="With --approve: other arguments, all of them.", show_default=False
+    ),
+]
+Item = Annotated[
+    str,
+    typer.Option(metavar="ID", help="Which interrupt, if several are open.", show_default=False),
+]
+Instruction = Annotated[
+    str,
+    typer.Option(metavar="TEXT", help="A message that the agent reads first.", show_default=False),
+]
+Digest = Annotated[
+    str,
+    typer.Option(
+        metavar="HEX",
+        help="The digest of what you saw; if it has changed, the decision is refused.",
+        show_default=False,
+    ),
+]
+NewFile = Annotated[
+    str,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="Write the new checkpoint here, not to stdout.",
+        show_default=False,
+    ),
+]
+OtherDb = Annotated[
+    str | None,
+    typer.Option(
+        "--db",
+        metavar="PATH",
+        help="Continue in this database (or ADJOURN_DB), where it can be resumed only once.",
+    ),
+]
+OnChange = Annotated[str, typer.Option(help="If the agent or flow has changed: refuse, or warn.")]
+
+
 @app.command()
 @says("Not resumed")
 def resume(
     file: File,
     program: Program,
-    approve: Annotated[bool, typer.Option("--approve", help="Approve what it waits for.")] = False,
-    deny: Annotated[bool, typer.Option("--deny", help="Deny it.")] = False,
-    answer: Annotated[
-        str | None,
-        typer.Option(metavar="VALUE", help="Answer it: JSON, or a string.", show_default=False),
-    ] = None,
-    edit: Annotated[
-        str,
-        typer.Option(
-            metavar="JSON", help="With --approve: other arguments, all of them.", show_default=False
-        ),
-    ] = "",
-    item: Annotated[
-        str,
-        typer.Option(
-            metavar="ID", help="Which interrupt, if several are open.", show_default=False
-        ),
-    ] = "",
-    instruction: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT", help="A message that the agent reads first.", show_default=False
-        ),
-    ] = "",
+    approve: Approve = False,
+    deny: Deny = False,
+    answer: Answer = None,
+    edit: Edit = "",
+    item: Item = "",
+    instruction: Instruction = "",
     note: Note = "",
-    digest: Annotated[
-        str,
-        typer.Option(
-            metavar="HEX",
-            help="The digest of what you saw; if it has changed, the decision is refused.",
-            show_default=False,
-        ),
-    ] = "",
+    digest: Digest = "",
     by: By = None,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--out",
-            metavar="FILE",
-            help="Write the new checkpoint here, not to stdout.",
-            show_default=False,
-        ),
-    ] = "",
-    db: Annotated[
-        str | None,
-        typer.Option(
-            "--db",
-            metavar="PATH",
-            help="Continue in this database (or ADJOURN_DB), where it can be resumed only once.",
-        ),
-    ] = None,
-    on_change: Annotated[
-        str, typer.Option(help="If the agent or flow has changed: refuse, or warn.")
-    ] = "refuse",
+    output: NewFile = "",
+    db: OtherDb = None,
+    on_change: OnChange = "refuse",
     resources: Resources = "",
     as_json: Json = False,
 ) -> None:
@@ -347,14 +353,10 @@ def resume(
         by_whom = person(db, by, right="decide" if answers else None)
     else:
         by_whom = Person(who(by))
-    try:
-        given = resources_of(resources)
-        wanted = Resumption(
-            data, _its_program(saved, program), answers, instruction, by_whom, on_change, given
-        )
-    except NotImportable as e:
-        say(*lines(e.trace.rstrip()))
-        raise
+    given = resources_of(resources)
+    wanted = Resumption(
+        data, _its_program(saved, program), answers, instruction, by_whom, on_change, given
+    )
     place = OutputTarget(db, program, saved=db is not None)
     code, new = asyncio.run(_resumed(wanted, place, as_json))
     _hand_over(new, output, as_json, quiet=new.state.ended is not None or place.saved)

@@ -306,36 +306,40 @@ async def _held(address: str, by: str) -> "Held":
         await store.close()
 
 
+Older = Annotated[
+    str,
+    typer.Option(
+        "--older", metavar="SPAN", help="Only runs whose last record is older: 12h, 30d, 4w."
+    ),
+]
+EndedStatus = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--status",
+        metavar="STATUS",
+        help="completed or cancelled; may be repeated.",
+        show_default="completed",
+    ),
+]
+Archive = Annotated[
+    str | None,
+    typer.Option(
+        "--archive",
+        metavar="DIR",
+        help="Write each run there first, as a checkpoint.",
+        show_default=False,
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only print their number and size.")]
+
+
 @app.command()
 @says("Not pruned")
 def prune(
-    older: Annotated[
-        str,
-        typer.Option(
-            "--older", metavar="SPAN", help="Only runs whose last record is older: 12h, 30d, 4w."
-        ),
-    ],
-    status: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--status",
-            metavar="STATUS",
-            help="completed or cancelled; may be repeated.",
-            show_default="completed",
-        ),
-    ] = None,
-    archive: Annotated[
-        str | None,
-        typer.Option(
-            "--archive",
-            metavar="DIR",
-            help="Write each run there first, as a checkpoint.",
-            show_default=False,
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only print their number and size.")
-    ] = False,
+    older: Older,
+    status: EndedStatus = None,
+    archive: Archive = None,
+    dry_run: DryRun = False,
     reason: Reason = "",
     db: Db = None,
     as_json: Json = False,

@@ -14,7 +14,7 @@ from adjourn.cli.foreground import Foreground
 from adjourn.cli.opened_database import address_of
 from adjourn.cli.options import By, Db, DecidersFile, Json, Program, Resources, SigningKeyFile
 from adjourn.cli.person import Person, person
-from adjourn.cli.program_loader import NotImportable, program_of, resources_of
+from adjourn.cli.program_loader import program_of, resources_of
 from adjourn.cli.run_request import (
     After,
     Data,
@@ -36,7 +36,7 @@ from adjourn.cli.terminal.screen import Screen
 from adjourn.cli.terminal.summary import OutputTarget
 from adjourn.errors import Invalid, NotAllowed
 from adjourn.runtime.runtime import Runtime
-from adjourn.views.visible import lines, visible
+from adjourn.views.visible import visible
 
 app = typer.Typer()
 KEYS = {
@@ -46,6 +46,24 @@ KEYS = {
 }
 EARLIER = 5
 """Steps of the past that are shown of a run that goes on."""
+
+
+ResumedRun = Annotated[
+    str,
+    typer.Option(
+        metavar="RUN",
+        help="Continue an existing run here, instead of starting a new one.",
+        show_default=False,
+    ),
+]
+Instruction = Annotated[
+    str,
+    typer.Option(
+        metavar="TEXT",
+        help="With --resume: a message that the agent reads first.",
+        show_default=False,
+    ),
+]
 
 
 @app.command()
@@ -60,24 +78,10 @@ def run(
     label: Labels = None,
     run_id: NewId = None,
     data: Data = False,
-    resume: Annotated[
-        str,
-        typer.Option(
-            metavar="RUN",
-            help="Continue an existing run here, instead of starting a new one.",
-            show_default=False,
-        ),
-    ] = "",
+    resume: ResumedRun = "",
     after: After = "",
     fresh: Fresh = False,
-    instruction: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT",
-            help="With --resume: a message that the agent reads first.",
-            show_default=False,
-        ),
-    ] = "",
+    instruction: Instruction = "",
     resources: Resources = "",
     deciders: DecidersFile = "",
     signing_key: SigningKeyFile = "",
@@ -97,22 +101,18 @@ def run(
     check_fresh(fresh, session, after)
     if instruction and not resume:
         raise Invalid("--instruction goes with --resume", advice="for a new run put it into INPUT")
-    try:
-        wanted = RunRequest(
-            program_of(program),
-            input_of(input, data),
-            run_id,
-            session,
-            labels_of(label or []),
-            resume,
-            instruction,
-            after,
-            fresh,
-        )
-        given = resources_of(resources)
-    except NotImportable as e:
-        say(*lines(e.trace.rstrip()))
-        raise
+    wanted = RunRequest(
+        program_of(program),
+        input_of(input, data),
+        run_id,
+        session,
+        labels_of(label or []),
+        resume,
+        instruction,
+        after,
+        fresh,
+    )
+    given = resources_of(resources)
     place = OutputTarget(db, program)
     signing = {"deciders": deciders or None, "signing_key": signing_key or None}
     raise typer.Exit(

@@ -1,14 +1,12 @@
 """`adjourn serve`: the HTTP API and the console on a database, until Ctrl-C."""
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
-from adjourn.agent.agent import Agent
 from adjourn.cli import event_loop
 from adjourn.cli.completion import complete_programs
 from adjourn.cli.console_address import ConsoleNote
@@ -16,14 +14,13 @@ from adjourn.cli.error_report import says
 from adjourn.cli.extras import needs
 from adjourn.cli.opened_database import address_of, check_exists
 from adjourn.cli.options import AuditKeyFile, Db, Json, Resources, SigningKeyFile, sealing_key
-from adjourn.cli.program_loader import NotImportable, programs_of, resources_of
+from adjourn.cli.program_loader import programs_of, resources_of
 from adjourn.cli.terminal.console import out, print_line, say
 from adjourn.cli.terminal.format import DIM
 from adjourn.cli.terminal.log_lines import log_to
 from adjourn.errors import Invalid
-from adjourn.flow.flow import Flow
 from adjourn.stores.address import file_of
-from adjourn.views.visible import lines, visible
+from adjourn.views.visible import visible
 
 if TYPE_CHECKING:
     from adjourn.server.running_server import RunningServer
@@ -169,11 +166,10 @@ def serve(
     with needs("server"):
         from adjourn.server.running_server import serve as serve_until_signal
         from adjourn.server.users import Users
-    loaded, given = _loaded(programs or [], resources)
+    loaded = [program for reference in programs or () for program in programs_of(reference)]
+    given = resources_of(resources)
     address = address_of(db)
-    if (path := file_of(address)) and Path(path).exists():
-        check_exists(address)
-    _check_files(certfile, keyfile, users)
+    _check_files(address, certfile, keyfile, users)
     log_to(say)
     options: dict[str, Any] = {
         "origins": origin or (),
@@ -197,7 +193,7 @@ def serve(
     }
 
     if signing_key and loaded and work:
-        _warn_of_key()
+        _warn_of_tools()
     note = ConsoleNote(address)
 
     def ready(up: "RunningServer") -> None:
@@ -218,32 +214,16 @@ def serve(
     say(Text("Stopped. Nothing is lost.", style=DIM))
 
 
-def _warn_of_key() -> None:
-    say(
-        Text(
-            (
-                "! This process signs decisions and runs tools: a tool that reads its "
-                "memory or its key can decide."
-            ),
-            style=DIM,
-        )
-    )
+def _warn_of_tools() -> None:
+    """A key that decides stands where tools run."""
+    danger = "a tool that reads its memory or its key can decide"
+    say(Text(f"! This process signs decisions and runs tools: {danger}.", style=DIM))
     say(Text("  Start workers of their own, and add --no-work here.", style=DIM))
 
 
-def _loaded(
-    programs: list[str], resources: str
-) -> tuple[list[Agent[Any] | Flow], Mapping[str, Any]]:
-    try:
-        return [
-            program for reference in programs for program in programs_of(reference)
-        ], resources_of(resources)
-    except NotImportable as e:
-        say(*lines(e.trace.rstrip()))
-        raise
-
-
-def _check_files(certfile: str, keyfile: str, users: str) -> None:
+def _check_files(address: str, certfile: str, keyfile: str, users: str) -> None:
+    if (path := file_of(address)) and Path(path).exists():
+        check_exists(address)
     for file in (certfile, keyfile, users):
         if file and not Path(file).is_file():
             raise Invalid(f"file {file!r} not found")

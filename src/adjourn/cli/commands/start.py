@@ -9,7 +9,7 @@ from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import address_of
 from adjourn.cli.options import By, Db, DryRun, Json, Program
 from adjourn.cli.person import person
-from adjourn.cli.program_loader import NotImportable, program_of
+from adjourn.cli.program_loader import program_of
 from adjourn.cli.run_request import (
     After,
     Data,
@@ -27,7 +27,7 @@ from adjourn.cli.terminal.console import out, print_json, say
 from adjourn.cli.terminal.format import DIM, exact
 from adjourn.cli.terminal.hints import command
 from adjourn.runtime.runtime import Runtime
-from adjourn.views.visible import lines, visible
+from adjourn.views.visible import visible
 
 app = typer.Typer()
 
@@ -53,19 +53,15 @@ def start(
     The same --id with the same input is the same run: it is started once.
     """
     check_fresh(fresh, session, after)
-    try:
-        wanted = RunRequest(
-            program_of(program),
-            input_of(input, data),
-            run_id=run_id,
-            session=session,
-            labels=labels_of(label or []),
-            after=after,
-            fresh=fresh,
-        )
-    except NotImportable as e:
-        say(*lines(e.trace.rstrip()))
-        raise
+    wanted = RunRequest(
+        program_of(program),
+        input_of(input, data),
+        run_id=run_id,
+        session=session,
+        labels=labels_of(label or []),
+        after=after,
+        fresh=fresh,
+    )
     if dry_run:
         _print_wanted(wanted, as_json)
         return

@@ -17,7 +17,7 @@ from adjourn.cli.error_report import says
 from adjourn.cli.loaded_run import load_run
 from adjourn.cli.opened_database import address_of
 from adjourn.cli.options import AuditKeyFile, Db, DecidersFile, Json, Resources, sealing_key
-from adjourn.cli.program_loader import NotImportable, programs_of, resources_of
+from adjourn.cli.program_loader import programs_of, resources_of
 from adjourn.cli.terminal.activity_line import activity_line
 from adjourn.cli.terminal.console import out, say, to_json
 from adjourn.cli.terminal.format import DIM, EXIT, brief, short_id, status_mark
@@ -27,59 +27,62 @@ from adjourn.errors import InvalidDefinition, StoreError
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.address import without_password
 from adjourn.views.run_view import RunView
-from adjourn.views.visible import lines, visible
+from adjourn.views.visible import visible
 
 app = typer.Typer()
 PACE = 0.2
 """Seconds between two looks at what has come to rest."""
 
+Programs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="APP.PY:NAME",
+        help="A file or module, and its agent or flow.",
+        autocompletion=complete_programs,
+    ),
+]
+Concurrency = Annotated[int, typer.Option(help="Number of runs at the same time.", min=1)]
+LeaseSeconds = Annotated[
+    float, typer.Option(help="Seconds after which a worker that does not respond is replaced.")
+]
+GraceSeconds = Annotated[float, typer.Option(help="Seconds that running tools get when it stops.")]
+MaxDeaths = Annotated[
+    int,
+    typer.Option(help="A run whose worker dies so many times in a row waits for a person.", min=1),
+]
+OnChange = Annotated[str, typer.Option(help="Runs of a changed agent or flow: refuse, or warn.")]
+Retain = Annotated[
+    str,
+    typer.Option(
+        metavar="SPAN",
+        help="Prune runs that ended longer ago: 12h, 30d, 4w.",
+        show_default=False,
+    ),
+]
+Archive = Annotated[
+    str,
+    typer.Option(
+        metavar="DIR", help="With --retain: write each run there first.", show_default=False
+    ),
+]
+
 
 @app.command()
 @says("Not started")
 def worker(
-    programs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="APP.PY:NAME",
-            help="A file or module, and its agent or flow.",
-            autocompletion=complete_programs,
-        ),
-    ],
+    programs: Programs,
     db: Db = None,
     as_json: Json = False,
     resources: Resources = "",
-    concurrency: Annotated[int, typer.Option(help="Number of runs at the same time.", min=1)] = 100,
-    lease: Annotated[
-        float, typer.Option(help="Seconds after which a worker that does not respond is replaced.")
-    ] = 15.0,
-    grace: Annotated[
-        float, typer.Option(help="Seconds that running tools get when it stops.")
-    ] = 5.0,
-    max_deaths: Annotated[
-        int,
-        typer.Option(
-            help="A run whose worker dies so many times in a row waits for a person.", min=1
-        ),
-    ] = MAX_DEATHS,
-    on_change: Annotated[
-        str, typer.Option(help="Runs of a changed agent or flow: refuse, or warn.")
-    ] = "refuse",
+    concurrency: Concurrency = 100,
+    lease: LeaseSeconds = 15.0,
+    grace: GraceSeconds = 5.0,
+    max_deaths: MaxDeaths = MAX_DEATHS,
+    on_change: OnChange = "refuse",
     audit_key: AuditKeyFile = "",
     deciders: DecidersFile = "",
-    retain: Annotated[
-        str,
-        typer.Option(
-            metavar="SPAN",
-            help="Prune runs that ended longer ago: 12h, 30d, 4w.",
-            show_default=False,
-        ),
-    ] = "",
-    archive: Annotated[
-        str,
-        typer.Option(
-            metavar="DIR", help="With --retain: write each run there first.", show_default=False
-        ),
-    ] = "",
+    retain: Retain = "",
+    archive: Archive = "",
 ) -> None:
     """Advance the runs of agents and flows until Ctrl-C. Then, or at SIGTERM, release them.
 
@@ -87,12 +90,8 @@ def worker(
     at a time. With --deciders no gated call starts without a decision that one of them has signed;
     the file is read again when it changes.
     """
-    try:
-        loaded = [program for reference in programs for program in programs_of(reference)]
-        given = resources_of(resources)
-    except NotImportable as e:
-        say(*lines(e.trace.rstrip()))
-        raise
+    loaded = [program for reference in programs for program in programs_of(reference)]
+    given = resources_of(resources)
     if on_change not in ("refuse", "warn"):
         raise InvalidDefinition(f"--on-change is 'refuse' or 'warn', not {on_change!r}")
     if archive and not retain:

@@ -26,6 +26,7 @@ from adjourn.stores.postgres.rows import (
 from adjourn.stores.rows import picked
 from adjourn.stores.rules.inbox_filter import words
 from adjourn.stores.rules.values import Writes
+from adjourn.stores.run_row import CHANGING
 
 _TYPES = {
     "n": "bigint",
@@ -100,21 +101,6 @@ _TYPES = {
     "said": "text",
 }
 _BYTES = frozenset({"head", "salt", "prev", "hash", "sig"})
-_CHANGING = (
-    "seq",
-    "head",
-    "status",
-    "epoch",
-    "worker",
-    "wake_at",
-    "blocked",
-    "opens",
-    "errors",
-    "stopped",
-    "requesters",
-    "updated_at",
-    "chapter",
-)
 _NEW = (
     "id",
     "kind",
@@ -124,7 +110,7 @@ _NEW = (
     "title",
     "words",
     "input_digest",
-    *_CHANGING,
+    *CHANGING,
     "created_at",
     "salt",
     "erased",
@@ -161,14 +147,14 @@ def _put(
     return f"insert into adjourn.{table} ({columns}) select {_values(names)} from {source} {then}"
 
 
-_SET = ", ".join(f"{name} = {_values((name,), 'w')}" for name in _CHANGING)
+_SET = ", ".join(f"{name} = {_values((name,), 'w')}" for name in CHANGING)
 _ON_INTERRUPT = """
 on conflict (run, i) do update set state = excluded.state, by = excluded.by, votes = excluded.votes, lives = excluded.lives,
     disowned = excluded.disowned
 """
 _STEP = f"""
 with p as materialized (select %(step)s::json as d),
-w as (select x.* from p, {_rows("runs", ("n", "was", *_CHANGING))}),
+w as (select x.* from p, {_rows("runs", ("n", "was", *CHANGING))}),
 done as (update adjourn.run r set {_SET} from w where r.n = w.n {{guard}} returning r.n),
 j as (insert into adjourn.journal ({", ".join(_RECORD)}) select {_values(_RECORD)} from p, {_rows("journal", _RECORD)}
     join done on done.n = x.run),

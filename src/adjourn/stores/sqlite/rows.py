@@ -19,33 +19,7 @@ from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Seal
 
-RUN = (
-    "id",
-    "kind",
-    "program",
-    "session",
-    "labels",
-    "title",
-    "input_digest",
-    "seq",
-    "head",
-    "status",
-    "epoch",
-    "worker",
-    "lease_until",
-    "wake_at",
-    "blocked",
-    "opens",
-    "errors",
-    "stopped",
-    "created_at",
-    "updated_at",
-    "requesters",
-    "salt",
-    "erased",
-    "chapter",
-    "n",
-)
+RUN = RunRow.__struct_fields__
 _UNTIL = "coalesce((select until from worker where worker.id = run.worker), 0.0) as lease_until"
 COLUMNS = ", ".join(_UNTIL if name == "lease_until" else name for name in RUN)
 TAIL = "select seq, body from journal where key > ? and key < ? and body is not null order by key"
@@ -56,11 +30,7 @@ ENDED_RUNS = (  # the status is written out: only then its small index is used
 )
 LETTER = Notification.__struct_fields__
 SEAL = ", ".join(Seal.__struct_fields__)
-INTERRUPT = (
-    "i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives, "
-    "disowned, rank, opened_at, type, tool, "
-    "groups"
-)
+INTERRUPT = ", ".join(InterruptRow.__struct_fields__)
 _misfit = msgspec.json.Decoder(Misfit)
 _STATUS = {status.value: status for status in Status}
 
@@ -72,108 +42,89 @@ def key(run: int, seq: int) -> int:
 
 def run_row(row: Any) -> RunRow:
     """A row of `COLUMNS` as a `RunRow`."""
-    (
-        id,
-        kind,
-        program,
-        session,
-        labels,
-        title,
-        input_digest,
-        seq,
-        head,
-        status,
-        epoch,
-        worker,
-        lease_until,
-        wake_at,
-        blocked,
-        opens,
-        errors,
-        stopped,
-        created_at,
-        updated_at,
-        requesters,
-        salt,
-        erased,
-        chapter,
-        number,
-    ) = row
-    return RunRow(
-        id,
-        kind,
-        program,
-        session,
-        decode(labels) if labels != "{}" else {},
-        title,
-        input_digest,
-        seq,
-        head,
-        _STATUS[status],
-        epoch,
-        worker,
-        lease_until,
-        wake_at,
-        tuple(blocked.split("\n")) if blocked else (),
-        opens,
-        errors,
-        bool(stopped),
-        created_at,
-        updated_at,
-        number,
-        names_of(requesters),
-        salt,
-        erased,
-        chapter,
-    )
+    found: Any = RunRow(*row)
+    found.labels = decode(found.labels) if found.labels != "{}" else {}
+    found.status = _STATUS[found.status]
+    found.blocked = tuple(found.blocked.split("\n")) if found.blocked else ()
+    found.stopped = bool(found.stopped)
+    found.requesters = names_of(found.requesters)
+    return found
 
 
 def interrupt_row(row: Any) -> InterruptRow:
     """A row of `INTERRUPT` as an `InterruptRow`."""
-    (
-        id,
-        seq,
-        kind,
-        state,
-        digest,
-        event,
-        expires,
-        undoing,
-        approvers,
-        by,
-        votes,
-        lives,
-        disowned,
-        rank,
-        opened_at,
-        type,
-        tool,
-        groups,
-    ) = row
-    if votes not in ("[]", "{}"):
-        named: dict[str, int] = decode(votes)
-    else:
-        named = {}
-    return InterruptRow(
-        id,
-        seq,
-        kind,
-        state,
-        digest,
-        event,
-        expires,
-        bool(undoing),
-        approvers,
-        by,
-        named,
-        lives,
-        names_of(disowned),
-        rank,
-        opened_at,
-        type,
-        tool,
-        names_of(groups),
+    found: Any = InterruptRow(*row)
+    found.undoing = bool(found.undoing)
+    found.votes = decode(found.votes) if found.votes not in ("[]", "{}") else {}
+    found.disowned, found.groups = names_of(found.disowned), names_of(found.groups)
+    return found
+
+
+def steering_values(row: RunRow) -> tuple[Any, ...]:
+    """What a step on its way does not change."""
+    return (
+        row.status,
+        row.epoch,
+        row.worker,
+        row.wake_at,
+        row.blocked,
+        row.opens,
+        row.errors,
+        row.stopped,
+        row.requesters,
+        row.chapter,
     )
+
+
+def changing_values(row: RunRow) -> tuple[Any, ...]:
+    """What a step may change, in the order of `CHANGING`."""
+    return (
+        row.seq,
+        row.head,
+        row.status.value,
+        row.epoch,
+        row.worker,
+        row.wake_at,
+        "\n".join(row.blocked),
+        row.opens,
+        row.errors,
+        int(row.stopped),
+        names_text(row.requesters),
+        row.updated_at,
+        row.chapter,
+    )
+
+
+def interrupt_values(run: int, row: InterruptRow) -> tuple[Any, ...]:
+    """An interrupt of the run with this number, in the order of `INTERRUPT`."""
+    return (
+        run,
+        row.i,
+        row.seq,
+        row.kind,
+        row.state,
+        row.digest,
+        row.event,
+        row.expires,
+        int(row.undoing),
+        row.approvers,
+        row.by,
+        encode(row.votes).decode(),
+        row.lives,
+        names_text(row.disowned),
+        row.rank,
+        row.opened_at,
+        row.type,
+        row.tool,
+        names_text(row.groups),
+    )
+
+
+def names_text(names: tuple[str, ...]) -> str:
+    """Names as they are kept in a column, see `names_of`."""
+    if names:
+        return encode(list(names)).decode()
+    return ""
 
 
 def names_of(text: str) -> tuple[str, ...]:

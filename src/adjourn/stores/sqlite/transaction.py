@@ -14,7 +14,7 @@ from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import is_held
 from adjourn.stores.rules.transaction import Find
 from adjourn.stores.rules.values import LAST, Before, ReadRequest, ReadResult, Writes
-from adjourn.stores.run_row import RunRow
+from adjourn.stores.run_row import CHANGING, RunRow
 from adjourn.stores.seals import Covered, Seal, sealed_head
 from adjourn.stores.sqlite import removal
 from adjourn.stores.sqlite.due import ahead, asleep, due
@@ -26,39 +26,28 @@ from adjourn.stores.sqlite.rows import (
     RUN,
     SEAL,
     TAIL,
+    changing_values,
     endpoints,
     erasures,
     holds,
     interrupt_row,
+    interrupt_values,
     is_signed,
     is_waking,
     key,
+    names_text,
     run_row,
+    steering_values,
     store_id,
 )
 from adjourn.stores.sqlite.turns import read_conversation, read_last, read_later
 
-_STORED = tuple(name for name in RUN[:-1] if name != "lease_until")
-_CHANGING = (
-    "seq",
-    "head",
-    "status",
-    "epoch",
-    "worker",
-    "wake_at",
-    "blocked",
-    "opens",
-    "errors",
-    "stopped",
-    "requesters",
-    "updated_at",
-    "chapter",
-)
+_STORED = tuple(name for name in RUN if name not in ("lease_until", "n"))
 _SELECT = f"select {COLUMNS} from run where id = ?"
 _INSERT = (
     f"insert into run ({', '.join(_STORED)}) values ({', '.join('?' * len(_STORED))}) returning n"
 )
-_UPDATE = f"update run set {', '.join(f'{c} = ?' for c in _CHANGING)} where n = ?"
+_UPDATE = f"update run set {', '.join(f'{c} = ?' for c in CHANGING)} where n = ?"
 _ADVANCE = "update run set seq = ?, head = ?, updated_at = ? where n = ?"
 _FROM = (  # the hash of the first, and the bodies of all that come after it
     "select seq, iif(key = ?1, null, body), iif(key = ?1, head, null) from journal "
@@ -80,7 +69,7 @@ _WAKE = "insert or replace into wake (run, not_before) select n, ? from run wher
 KNOWN = 4096
 """How many rows of runs are remembered between transactions."""
 _INTERRUPT = (
-    f"insert into interrupt (run, {INTERRUPT}) values ({', '.join('?' * 19)}) "
+    f"insert into interrupt (run, {INTERRUPT}) values (?{', ?' * len(InterruptRow.__struct_fields__)}) "
     "on conflict (run, i) do update set state = excluded.state, by = excluded.by, votes = excluded.votes, "
     "lives = excluded.lives, disowned = excluded.disowned"
 )
@@ -168,13 +157,7 @@ class SQLiteBook:
             known.clear()
 
     def _forget_others(self) -> None:
-        self._halts, self._endpoints, self._signed, self._waking, self._erasures = (
-            None,
-            None,
-            None,
-            None,
-            None,
-        )
+        self._halts = self._endpoints = self._signed = self._waking = self._erasures = None
         self._lines.clear()
         self._until.clear()
 
@@ -273,7 +256,7 @@ class SQLiteBook:
                 self._runs.pop(id, None)
                 return None
             known = self._runs[id] = run_row(row)
-            self._saved[known.n] = _steering(known)
+            self._saved[known.n] = steering_values(known)
         self._sure.add(id)
         return known
 
@@ -449,10 +432,10 @@ class SQLiteBook:
                 encode(row.labels).decode(),
                 row.title,
                 row.input_digest,
-                *_changing(row)[:10],
+                *changing_values(row)[:10],
                 row.created_at,
                 row.updated_at,
-                _names(row.requesters),
+                names_text(row.requesters),
                 row.salt,
                 row.erased,
                 row.chapter,
@@ -461,12 +444,12 @@ class SQLiteBook:
         elif writes.wiped:
             removal.wipe(self._db, row, row.seq - len(writes.journal))
             self._erasures = None
-        steering = _steering(row)
+        steering = steering_values(row)
         if not writes.new:
             if self._saved.get(row.n) == steering:  # then no index changes either
                 gathered.advanced.append((row.seq, row.head, row.updated_at, row.n))
             else:
-                gathered.changed.append((*_changing(row), row.n))
+                gathered.changed.append((*changing_values(row), row.n))
         gathered.runs.add(row.id)
         self._runs[row.id], self._saved[row.n] = row, steering
         self._sure.add(row.id)
@@ -475,7 +458,7 @@ class SQLiteBook:
         if writes.journal:
             self._wrote[row.id] = row.seq
         for interrupt in writes.interrupts.values():
-            gathered.interrupts.append(_put(row.n, interrupt))
+            gathered.interrupts.append(interrupt_values(row.n, interrupt))
         if writes.request:
             gathered.requests.append((row.n, *writes.request))
 
@@ -583,67 +566,3 @@ class SQLiteBook:
             db.execute("update wake set not_before = ? where n = ?", (wake.not_before, wake.n))
         for number in writes.drop_wakes:
             db.execute("delete from wake where n = ?", (number,))
-
-
-def _steering(row: RunRow) -> tuple[Any, ...]:
-    """What a step on its way does not change."""
-    return (
-        row.status,
-        row.epoch,
-        row.worker,
-        row.wake_at,
-        row.blocked,
-        row.opens,
-        row.errors,
-        row.stopped,
-        row.requesters,
-        row.chapter,
-    )
-
-
-def _changing(row: RunRow) -> tuple[Any, ...]:
-    return (
-        row.seq,
-        row.head,
-        row.status.value,
-        row.epoch,
-        row.worker,
-        row.wake_at,
-        "\n".join(row.blocked),
-        row.opens,
-        row.errors,
-        int(row.stopped),
-        _names(row.requesters),
-        row.updated_at,
-        row.chapter,
-    )
-
-
-def _put(run: int, row: InterruptRow) -> tuple[Any, ...]:
-    return (
-        run,
-        row.i,
-        row.seq,
-        row.kind,
-        row.state,
-        row.digest,
-        row.event,
-        row.expires,
-        int(row.undoing),
-        row.approvers,
-        row.by,
-        encode(row.votes).decode(),
-        row.lives,
-        _names(row.disowned),
-        row.rank,
-        row.opened_at,
-        row.type,
-        row.tool,
-        _names(row.groups),
-    )
-
-
-def _names(names: tuple[str, ...]) -> str:
-    if names:
-        return encode(list(names)).decode()
-    return ""
