@@ -52,3 +52,10 @@ def test_a_pause_survives_as_well() -> None:
     """It is no error, and public all the same."""
     again = pickle.loads(pickle.dumps(PauseRequest(kind="question", payload={"n": 1})))
     assert (type(again), again.fields) == (PauseRequest, {"kind": "question", "payload": {"n": 1}})
+
+
+def test_an_error_is_known_by_its_public_name_wherever_it_is_written() -> None:
+    """The identity of a rule that names it, and with it an approval that was given, does not depend on our files."""
+    assert len(KINDS) > 40
+    assert {kind.__module__ for kind in (*KINDS, PauseRequest)} == {"adjourn.errors"}
+    assert all(getattr(errors, kind.__name__) is kind for kind in KINDS)
