@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
+from adjourn.agent.agent import Agent
 from adjourn.cli import event_loop
 from adjourn.cli.completion import complete_programs
 from adjourn.cli.console_address import ConsoleNote
@@ -19,6 +20,7 @@ from adjourn.cli.terminal.console import out, print_line, say
 from adjourn.cli.terminal.format import DIM
 from adjourn.cli.terminal.log_lines import log_to
 from adjourn.errors import Invalid
+from adjourn.flow.flow import Flow
 from adjourn.stores.address import file_of
 from adjourn.views.visible import visible
 
@@ -164,7 +166,6 @@ def serve(
     Everywhere else people log in with their keys: `adjourn user add`.
     """
     with needs("server"):
-        from adjourn.server.running_server import serve as serve_until_signal
         from adjourn.server.users import Users
     loaded = [program for reference in programs or () for program in programs_of(reference)]
     given = resources_of(resources)
@@ -194,6 +195,16 @@ def serve(
 
     if signing_key and loaded and work:
         _warn_of_tools()
+    _serve(address, loaded, as_json, {"host": host, "port": port, **options})
+    say(Text("Stopped. Nothing is lost.", style=DIM))
+
+
+def _serve(
+    address: str, loaded: list[Agent[Any] | Flow], as_json: bool, options: dict[str, Any]
+) -> None:
+    """Serve until Ctrl-C; the address of the console is known on this machine as long."""
+    with needs("server"):
+        from adjourn.server.running_server import serve as serve_until_signal
     note = ConsoleNote(address)
 
     def ready(up: "RunningServer") -> None:
@@ -201,17 +212,14 @@ def serve(
         _tell(up, [program.name for program in loaded], address, as_json)
 
     try:
-        event_loop.run(
-            serve_until_signal(address, loaded, host=host, port=port, ready=ready, **options)
-        )
+        event_loop.run(serve_until_signal(address, loaded, ready=ready, **options))
     except OSError as e:  # an address that is nobody's, a certificate that is none
         raise Invalid(
-            f"{host}:{port} cannot be served: {e.strerror or e}",
+            f"{options['host']}:{options['port']} cannot be served: {e.strerror or e}",
             advice="check --host and --certfile",
         ) from e
     finally:
         note.forget()
-    say(Text("Stopped. Nothing is lost.", style=DIM))
 
 
 def _warn_of_tools() -> None:
