@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from adjourn.core.interrupt import Interrupt, PendingToolCall as PendingToolCall, Seat as Seat
     from adjourn.core.messages import Usage
     from adjourn.core.policy import Policy, Verdict as Verdict, allow, ask, deny
-    from adjourn.core.sent_request import SentRequest as SentRequest
+    from adjourn.core.rebuilt_requests import SentRequest as SentRequest
     from adjourn.core.stop_conditions import (
         External,
         MaxCost,
@@ -184,7 +184,7 @@ _HOMES = {
     "core.interrupt": "Interrupt PendingToolCall Seat",
     "core.messages": "Usage",
     "core.policy": "Policy Verdict allow ask deny",
-    "core.sent_request": "SentRequest",
+    "core.rebuilt_requests": "SentRequest",
     "core.stop_conditions": "External MaxCost MaxSteps MaxTime MaxTokens TextMention ToolCalled",
     "runtime.checkpoint": "Checkpoint",
     "driver.watch": "Event Published Recorded TextArrived ToolCallApprovalRequired",

@@ -22,8 +22,8 @@ from adjourn import (
 )
 from adjourn.agent.history import DROPPED, DropToolResults, History, Trim
 from adjourn.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
-from adjourn.core.model_request import unpaired
 from adjourn.core.records import Replied
+from adjourn.core.request_digest import unpaired
 from adjourn.testing import ScriptedModel, call
 
 # trim

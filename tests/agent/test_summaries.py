@@ -8,7 +8,7 @@ import pytest
 from tests.agent.long_talks import conversation, look, looker, talk, words
 
 from adjourn import Agent, Checkpoint, Flow, MaxCost, ModelError, RunFailed, Runtime, summarise
-from adjourn.core.conversation import Thread
+from adjourn.core.conversation_state import Thread
 from adjourn.core.messages import (
     AssistantMessage,
     Delta,

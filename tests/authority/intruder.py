@@ -13,7 +13,7 @@ from pathlib import Path
 
 from adjourn import Agent, Policy, Runtime, ToolContext, ask, tool
 from adjourn.core.records import Asked, Decided
-from adjourn.driver.worker_mark import MARK
+from adjourn.driver.self_approval_guard import MARK
 from adjourn.stores.protocol import Filter
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.testing.scripted import ScriptedModel, call

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from adjourn import Agent, Flow, FlowContext, InvalidDefinition, NotAllowed, Policy, Run, Runtime, ask, tool
-from adjourn.driver.worker_mark import MARK
+from adjourn.driver.self_approval_guard import MARK
 from adjourn.server import Users
 from adjourn.testing import ScriptedModel, call
 from adjourn.testing.scripted import Scripted

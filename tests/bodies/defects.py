@@ -6,7 +6,7 @@ from tests.house.defect import Defect, replacing, rewrite, rewriting
 
 from adjourn.bodies import call_step as perform
 from adjourn.bodies import runner, undo
-from adjourn.core import conversation, doubt, plan, state
+from adjourn.core import conversation_state, doubt, plan, state
 from adjourn.core.records import Doubted, Verified
 from adjourn.driver import commit_retry as landing
 from adjourn.driver import loop
@@ -66,7 +66,7 @@ BODIES: dict[str, Defect] = {
     ),
     "read_twice": Defect(
         "a message that came during a back-off is read twice",
-        rewriting(conversation.PendingMessage, "is_read", "self.seq <= upto", "self.seq < upto"),
+        rewriting(conversation_state.PendingMessage, "is_read", "self.seq <= upto", "self.seq < upto"),
         "tests/driver/test_backoff.py::test_a_message_that_comes_during_the_back_off_is_read_once_and_costs_no_call",
     ),
     "oldest_first": Defect(

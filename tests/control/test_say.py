@@ -14,7 +14,7 @@ from tests.control.lives import stage
 from tests.control.world import LIMIT, act, call, does, says, script
 
 from adjourn import Completed, InterruptClosed, Paused, Refused
-from adjourn.core.conversation import FRAME_LIFE, FRAMES
+from adjourn.core.conversation_state import FRAME_LIFE, FRAMES
 from adjourn.core.records import Replied, Said
 
 

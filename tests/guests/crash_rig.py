@@ -23,7 +23,7 @@ from tests.crash.scenarios import READ, UNSAFE, Scenario, World
 from tests.guests import test_agent_framework, test_langgraph, test_openai_agents, test_pydantic_ai_guest
 
 from adjourn import Agent, Policy, ask
-from adjourn.driver import worker_mark
+from adjourn.driver import self_approval_guard
 from adjourn.guests import adopt
 from adjourn.testing import GuestScript, call
 
@@ -50,7 +50,7 @@ async def look(x: str) -> str:
 
 def happen(effect: str) -> None:
     """Write down that the tool which runs now did something; and die, if this folder says so."""
-    context: Any = worker_mark.body.get()
+    context: Any = self_approval_guard.body.get()
     world: World = context.resources["world"]
     world.happen(effect, context.call_id)
     if effect == UNSAFE and (world.path.parent / DIES).exists():

@@ -28,7 +28,7 @@ from adjourn import (
     tool,
     trim,
 )
-from adjourn.core import model_request as request
+from adjourn.core import request_digest as request
 from adjourn.core.messages import AssistantMessage, Delta, Message, ModelRequest, Reply, Text, Usage, UserMessage
 from adjourn.core.record_parts import Ref
 from adjourn.core.records import Started, dump

@@ -17,8 +17,8 @@ from adjourn.agent.tool import Tool, tool
 from adjourn.agent.toolset import Finder, FunctionToolset, Toolset, is_toolset
 from adjourn.core.codec import plain
 from adjourn.core.messages import ToolSpec
-from adjourn.core.model_request import Terms
 from adjourn.core.policy import Policy, refuse_twins
+from adjourn.core.request_digest import Terms
 from adjourn.core.stop_conditions import MaxSteps, Stop
 from adjourn.driver.program import StepHandle
 from adjourn.errors import InvalidDefinition, Misused

@@ -13,7 +13,7 @@ from adjourn.agent.toolset import recorded_tool, tool_for
 from adjourn.bodies.call_step import perform_body
 from adjourn.bodies.signature import ArgumentError
 from adjourn.core.authority import objection, people, shown_digest
-from adjourn.core.conversation import SpokenText, Thread
+from adjourn.core.conversation_state import SpokenText, Thread
 from adjourn.core.digest import action_digest
 from adjourn.core.ids import ancestors, is_within, limit_step, limits_at, model_step, summary_step
 from adjourn.core.messages import Usage

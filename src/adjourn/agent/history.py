@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from adjourn.core.conversation import Thread
+from adjourn.core.conversation_state import Thread
 from adjourn.core.messages import AssistantMessage, Message, ToolResult, UserMessage
-from adjourn.core.model_request import groups, tokens, unpaired
+from adjourn.core.request_digest import groups, tokens, unpaired
 from adjourn.core.summary import covered, shortened
 from adjourn.errors import InvalidDefinition
 from adjourn.models.model import Model

@@ -21,9 +21,9 @@ from adjourn.core.messages import (
     Thinking,
     ToolCall,
 )
-from adjourn.core.model_request import UNRECORDED, Terms, difference, recorded, request_digest
 from adjourn.core.plan import Step
 from adjourn.core.records import Fact, Faulted, Replied, Summarised
+from adjourn.core.request_digest import UNRECORDED, Terms, difference, recorded, request_digest
 from adjourn.core.summary import question
 from adjourn.driver.program import StepHandle
 from adjourn.errors import LeaseLost, ModelError, NotJSON, StoreError

@@ -6,7 +6,7 @@ from typing import Any
 from adjourn.bodies.secret_types import secret_in
 from adjourn.bodies.signature import shape
 from adjourn.core.codec import loads, plain
-from adjourn.core.conversation import OUTPUT_TOOL
+from adjourn.core.conversation_state import OUTPUT_TOOL
 from adjourn.core.digest import digest
 from adjourn.core.messages import Reply, ToolSpec
 from adjourn.errors import Invalid, InvalidDefinition

@@ -10,7 +10,7 @@ from adjourn.bodies.retries import checked_retries
 from adjourn.bodies.signature import ArgumentError, Signature, parameters, shape, summary
 from adjourn.bodies.tool_context import ToolContext, pause_for
 from adjourn.core.codec import plain
-from adjourn.core.conversation import OUTPUT_TOOL
+from adjourn.core.conversation_state import OUTPUT_TOOL
 from adjourn.core.digest import digest
 from adjourn.core.duration import Duration, seconds
 from adjourn.core.effect import Effect

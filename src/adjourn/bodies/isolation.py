@@ -23,11 +23,11 @@ from adjourn.bodies.signature import Signature
 from adjourn.bodies.tool_context import ToolContext, enter
 from adjourn.core.call import Call
 from adjourn.core.codec import plain, text_of
-from adjourn.core.model_request import Outgoing
 from adjourn.core.records import Fact
+from adjourn.core.request_digest import Outgoing
 from adjourn.core.state import State
+from adjourn.driver.self_approval_guard import MARK
 from adjourn.driver.threads import in_thread
-from adjourn.driver.worker_mark import MARK
 from adjourn.errors import AdjournError, InDoubt, Misused, PauseRequest, ToolFailed
 
 NOT_ISOLATED = "ctx.step, ctx.save and ctx.on_cancel are not available in a tool with isolate=True"

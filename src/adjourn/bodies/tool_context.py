@@ -17,7 +17,7 @@ from adjourn.core.messages import Message
 from adjourn.core.records import Stepped
 from adjourn.core.state import Call
 from adjourn.core.status import Status
-from adjourn.driver import worker_mark as inside
+from adjourn.driver import self_approval_guard as inside
 from adjourn.driver.program import StepHandle
 from adjourn.errors import InterruptClosed, InvalidDefinition, Misused, PauseRequest
 

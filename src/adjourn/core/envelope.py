@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from adjourn.core.codec import MAX_BYTES, MAX_DEPTH, MAX_PARTS, encode, has_more_parts, loads
-from adjourn.core.conversation import messages_from
+from adjourn.core.conversation_state import messages_from
 from adjourn.core.messages import Message
 from adjourn.core.records import AnyRecord, Started, dump_list, parse_list
 from adjourn.errors import CheckpointInvalid, Invalid

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from adjourn.core import command_effects as words
-from adjourn.core import doubt, replies
+from adjourn.core import doubt, reply_effects
 from adjourn.core import flow_events as events
 from adjourn.core import records as r
 from adjourn.core.authority import Vote, goes_on, shapes, votes_of
@@ -26,7 +26,7 @@ from adjourn.core.call import (
     VerifyAnswer,
 )
 from adjourn.core.chapter import begun
-from adjourn.core.conversation import PendingMessage, Thread, late_result
+from adjourn.core.conversation_state import PendingMessage, Thread, late_result
 from adjourn.core.decision_effects import DECIDED, LOST, forked, is_settled, memo_of
 from adjourn.core.effect_log import Effects
 from adjourn.core.flow_state import FlowFold
@@ -43,7 +43,7 @@ from adjourn.core.ids import (
 )
 from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.messages import Message, Usage, UserMessage
-from adjourn.core.replies import input_text
+from adjourn.core.reply_effects import input_text
 from adjourn.core.run_status import run_status
 from adjourn.core.signatures import Trust
 from adjourn.core.status import ENDED, Status, after
@@ -500,12 +500,12 @@ def _undoing(record: r.Asked | r.Suspended) -> bool:
 _SHAPING = frozenset({r.Started, r.Decided, r.Said, r.Emitted, r.Resumed, r.Forked})
 _GOING_ON = frozenset({r.Suspended, r.Yielded, r.Verified})
 _ON: dict[type, Callable[[State, int, Any], None]] = {
-    r.Started: replies.started,
+    r.Started: reply_effects.started,
     r.Claimed: doubt.claimed,
-    r.Released: replies.released,
-    r.Replied: replies.replied,
-    r.Broke: replies.broke,
-    r.Summarised: replies.summarised,
+    r.Released: reply_effects.released,
+    r.Replied: reply_effects.replied,
+    r.Broke: reply_effects.broke,
+    r.Summarised: reply_effects.summarised,
     r.Intended: State._intended,
     r.Returned: State._returned,
     r.Suspended: State._suspended,

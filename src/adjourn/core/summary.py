@@ -4,7 +4,7 @@ covers. All of it pure."""
 from collections.abc import Sequence
 
 from adjourn.core.codec import encode
-from adjourn.core.conversation import Thread
+from adjourn.core.conversation_state import Thread
 from adjourn.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from adjourn.core.record_parts import Summary
 

@@ -12,7 +12,7 @@ from itertools import chain, islice
 from typing import Any, cast, overload
 
 from adjourn.core.messages import AssistantMessage, Message, Text, UserMessage
-from adjourn.core.model_request import Running
+from adjourn.core.request_digest import Running
 
 SEGMENT = 1_000
 """So many messages have the segments of a transcript; its tail has fewer."""

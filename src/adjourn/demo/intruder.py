@@ -16,7 +16,7 @@ from typing import Any
 from adjourn import Agent, Policy, ToolContext, ask, tool
 from adjourn.core.records import Asked, Decided
 from adjourn.demo.ledger import write_entry
-from adjourn.driver.worker_mark import MARK
+from adjourn.driver.self_approval_guard import MARK
 from adjourn.stores.address import open_store
 from adjourn.stores.protocol import Filter
 from adjourn.testing.scripted import ScriptedModel, call

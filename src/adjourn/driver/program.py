@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 from adjourn.core import plan
 from adjourn.core.messages import Message
-from adjourn.core.model_request import Outgoing
 from adjourn.core.plan import Step
 from adjourn.core.records import Fact
+from adjourn.core.request_digest import Outgoing
 from adjourn.core.state import State
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from adjourn.agent.agent_program import Conversations, is_open
 from adjourn.bodies.call_step import perform_body
 from adjourn.core.call import Call, Phase
-from adjourn.core.conversation import Thread
+from adjourn.core.conversation_state import Thread
 from adjourn.core.digest import action_digest
 from adjourn.core.duration import Duration, seconds
 from adjourn.core.flow_events import FlowClosing

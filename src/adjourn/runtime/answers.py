@@ -15,7 +15,7 @@ from adjourn.core.schema_document import EndlessDefaults, filled
 from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.driver.schema_check import check_value
-from adjourn.driver.worker_mark import check_outside
+from adjourn.driver.self_approval_guard import check_outside
 from adjourn.errors import AnswerRequired, InterruptClosed, Invalid, InvalidAnswer, UnknownInterrupt
 
 

@@ -19,7 +19,7 @@ from adjourn.core.transcript import Transcript
 from adjourn.errors import CheckpointInvalid, InvalidDefinition, bare
 
 if TYPE_CHECKING:
-    from adjourn.core.sent_request import SentRequest
+    from adjourn.core.rebuilt_requests import SentRequest
 
 log = logging.getLogger("adjourn.checkpoint")
 
@@ -215,7 +215,7 @@ class Checkpoint:
     @property
     def requests(self) -> "list[SentRequest]":
         """The exact request of every model call so far; see `Run.requests`."""
-        from adjourn.core.sent_request import requests
+        from adjourn.core.rebuilt_requests import requests
 
         return list(requests(enumerate(self.records, 1), self.before))
 

@@ -8,7 +8,7 @@ import msgspec
 from adjourn.core.hold import check_hold
 from adjourn.core.records import AnyRecord, Erased
 from adjourn.core.tombstone import tombstone
-from adjourn.driver.worker_mark import check_outside
+from adjourn.driver.self_approval_guard import check_outside
 from adjourn.errors import Invalid, RunErased, RunPruned, UnknownRun
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.runtime.pruner import PruneVerbs

@@ -16,6 +16,7 @@ from adjourn.errors import Invalid
 from adjourn.runtime.advance import Advanced, Budget, Rested
 from adjourn.runtime.advancer import Advancer
 from adjourn.runtime.checkpoint import Checkpoint
+from adjourn.runtime.continued_conversation import next_turn
 from adjourn.runtime.decision_signer import Signatures
 from adjourn.runtime.definition import Definition
 from adjourn.runtime.prepare import Continuation, Prepared, prepare
@@ -24,7 +25,6 @@ from adjourn.runtime.run_worker import RunWorker
 from adjourn.runtime.runtime import Runtime
 from adjourn.runtime.slots import Slots
 from adjourn.runtime.state_cache import Folded
-from adjourn.runtime.turns import next_turn
 from adjourn.runtime.waiters import is_resting, shown
 from adjourn.stores.memory.store import MemoryStore
 from adjourn.stores.protocol import Lease

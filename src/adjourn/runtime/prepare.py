@@ -25,10 +25,10 @@ from adjourn.errors import (
 from adjourn.runtime.answers import MISSING, answers_for, describe, is_answer_needed
 from adjourn.runtime.arguments import check_same
 from adjourn.runtime.checkpoint import Checkpoint
+from adjourn.runtime.continued_conversation import at_home
 from adjourn.runtime.definition import Definition, OnChange
 from adjourn.runtime.program_choice import check_resources
 from adjourn.runtime.run import Run
-from adjourn.runtime.turns import at_home
 from adjourn.runtime.upgraders import upgraded
 from adjourn.stores.run_row import RunRow
 

@@ -12,7 +12,7 @@ import msgspec
 from adjourn.core.duration import span_of
 from adjourn.core.hold import scopes_of
 from adjourn.core.status import ENDED, Status
-from adjourn.driver.worker_mark import check_outside
+from adjourn.driver.self_approval_guard import check_outside
 from adjourn.errors import (
     Invalid,
     InvalidDefinition,

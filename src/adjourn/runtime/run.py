@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 from typing_extensions import TypeVar
 
 from adjourn.core.codec import plain
-from adjourn.core.conversation import Thread
+from adjourn.core.conversation_state import Thread
 from adjourn.core.duration import seconds
 from adjourn.core.ids import is_within, request_part
 from adjourn.core.interrupt import Interrupt
@@ -25,8 +25,8 @@ from adjourn.core.run_status import RunStatus
 from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.driver.cold_start import folded
+from adjourn.driver.self_approval_guard import check_outside
 from adjourn.driver.watch import Event
-from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import AlreadyResumed, Invalid, NotFound, Refused, RequestReused
 from adjourn.runtime.answers import MISSING, answered, check_event
 from adjourn.runtime.checkpoint import Checkpoint
@@ -36,7 +36,7 @@ from adjourn.runtime.pruner import holds_of
 from adjourn.stores.erasure import Erasure
 
 if TYPE_CHECKING:
-    from adjourn.core.sent_request import SentRequest
+    from adjourn.core.rebuilt_requests import SentRequest
     from adjourn.runtime.runtime import Runtime
     from adjourn.views.audit_entry import AuditEntry
     from adjourn.views.cancel_preview import CancelPreview
@@ -94,7 +94,7 @@ class Run(Generic[T]):
     async def requests(self) -> "list[SentRequest]":
         """The exact request of every model call so far, made again from the journal. `proof` says
         whether it has the digest that was recorded when it was sent."""
-        from adjourn.core.sent_request import requests
+        from adjourn.core.rebuilt_requests import requests
 
         records = await self._rt.store.load(self.id)
         return list(requests(records, await self._rt.worker.earlier.of(records)))

@@ -17,8 +17,8 @@ from adjourn.core.run_status import RunStatus
 from adjourn.driver.clock import Clock, SystemClock
 from adjourn.driver.identity import new_run_id
 from adjourn.driver.live_feed import Feed
+from adjourn.driver.self_approval_guard import check_outside, mark, unmark
 from adjourn.driver.watch import Event, Load, watch
-from adjourn.driver.worker_mark import check_outside, mark, unmark
 from adjourn.errors import (
     Invalid,
     InvalidDefinition,
@@ -30,6 +30,7 @@ from adjourn.runtime.answers import MISSING, Missing
 from adjourn.runtime.arguments import checked_labels, limited, whole
 from adjourn.runtime.audit_verbs import AuditVerbs
 from adjourn.runtime.checkpoint import Checkpoint, Saved, key_ring, taken_over
+from adjourn.runtime.continued_conversation import beginning
 from adjourn.runtime.decision_signer import DecidersSource, Signatures, SigningKeySource
 from adjourn.runtime.definition import Definition, OnChange, check_on_change
 from adjourn.runtime.erasure_verbs import ErasureVerbs, check_content
@@ -38,7 +39,6 @@ from adjourn.runtime.retention import Folder, Retention, Span
 from adjourn.runtime.retry_verbs import RetryVerbs
 from adjourn.runtime.run import Run
 from adjourn.runtime.state_cache import BYTES
-from adjourn.runtime.turns import beginning
 from adjourn.stores.address import open_store
 from adjourn.stores.audit_key import KeySource, audit_keys
 from adjourn.stores.protocol import Filter, Store

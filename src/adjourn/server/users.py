@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjourn.core.authority import person
-from adjourn.driver.worker_mark import check_outside
+from adjourn.driver.self_approval_guard import check_outside
 from adjourn.errors import Invalid, NotFound
 from adjourn.stores.user_table import KeyRow, SessionRow, UserRow, UserTable
 

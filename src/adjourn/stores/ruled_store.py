@@ -13,12 +13,12 @@ from adjourn.stores.erasure import Erasure, Hold, Pruning
 from adjourn.stores.notification import DeliveryAttempt, Endpoint, Notification, Wake
 from adjourn.stores.protocol import Committed, Halt, Lease
 from adjourn.stores.rules import chapters, commands, halts, holds, journal, outbox
+from adjourn.stores.rules import engine_wakes as waking
 from adjourn.stores.rules import erasure as erasing
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.rules import prune as pruning
 from adjourn.stores.rules import seals as sealing
 from adjourn.stores.rules import signatures as signing
-from adjourn.stores.rules import wakes as waking
 from adjourn.stores.rules.transaction import Each, StoreRule, Whole
 from adjourn.stores.rules.values import NOTHING
 from adjourn.stores.run_row import RunRow

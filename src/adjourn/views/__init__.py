@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from adjourn.core.interrupt import PendingToolCall, Seat
-    from adjourn.core.sent_request import SentRequest
+    from adjourn.core.rebuilt_requests import SentRequest
 
 __all__ = ["PendingToolCall", "Seat", "SentRequest"]
 
 _HOMES = {
     "PendingToolCall": "core.interrupt",
     "Seat": "core.interrupt",
-    "SentRequest": "core.sent_request",
+    "SentRequest": "core.rebuilt_requests",
 }
 """Where each name is defined: every module of this package loads this one, and should not load them
 all."""

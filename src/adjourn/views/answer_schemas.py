@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.rebuilt_requests import SentRequest
 from adjourn.core.records import AnyRecord
-from adjourn.core.sent_request import SentRequest
 from adjourn.stores.notification import Endpoint, Notification
 from adjourn.stores.protocol import Halt
 from adjourn.stores.verification import Verification

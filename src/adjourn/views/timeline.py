@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from adjourn.core import records as r
-from adjourn.core.conversation import OUTPUT_TOOL
+from adjourn.core.conversation_state import OUTPUT_TOOL
 from adjourn.core.ids import (
     StepId,
     StepIdKind,

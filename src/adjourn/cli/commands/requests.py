@@ -16,7 +16,7 @@ from adjourn.cli.terminal.format import DIM, arguments, count, exact
 from adjourn.cli.terminal.hints import command
 from adjourn.core.messages import AssistantMessage, Message, ToolCall, ToolResult
 from adjourn.core.messages import Text as Words
-from adjourn.core.sent_request import AS_SENT, SentRequest
+from adjourn.core.rebuilt_requests import AS_SENT, SentRequest
 from adjourn.errors import Invalid, NotFound
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.visible import lines, visible

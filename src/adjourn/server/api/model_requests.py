@@ -4,7 +4,7 @@ import asyncio
 from itertools import islice
 from typing import Any
 
-from adjourn.core.sent_request import requests
+from adjourn.core.rebuilt_requests import requests
 from adjourn.errors import NotFound
 from adjourn.server.api.pages import page, whole
 from adjourn.server.operation import ApiRequest

@@ -25,11 +25,11 @@ from adjourn.stores.rows import parsed, present
 from adjourn.stores.ruled_store import Ruled
 from adjourn.stores.rules import filters, journal
 from adjourn.stores.rules import transaction as sheet
+from adjourn.stores.rules.conversation_turns import turn_of
 from adjourn.stores.rules.inbox_filter import belongs, briefly
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.transaction import Each, RecordedRefusal, StoreRule, Whole
-from adjourn.stores.rules.turns import turn_of
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Anchor, Seal
 from adjourn.stores.snapshots import MemorySnapshots

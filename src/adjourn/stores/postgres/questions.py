@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from adjourn.core.status import Status
 from adjourn.stores.erasure import Hold
 from adjourn.stores.notification import Notification, Wake
-from adjourn.stores.postgres import due, turns
+from adjourn.stores.postgres import conversation_turns, due
 from adjourn.stores.postgres.rows import (
     COLUMNS,
     INTERRUPT,
@@ -182,11 +182,11 @@ def _of_others(ask: ReadRequest) -> list[Question]:
     if ask.before:
         found.append(Question(BEFORE, "before", _before))
     if ask.last:
-        found.append(Question(turns.LAST, "last", _text))
+        found.append(Question(conversation_turns.LAST, "last", _text))
     if ask.queue:
         found.append(Question(due.AHEAD, "ahead", _text))
     if ask.later:
-        found.append(Question(turns.LATER, "later", _later))
+        found.append(Question(conversation_turns.LATER, "later", _later))
     return found
 
 

@@ -19,7 +19,7 @@ from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Endpoint, Notification
 from adjourn.stores.polled_channel import PolledChannel
-from adjourn.stores.postgres import audit, due, inbox, lists, turns
+from adjourn.stores.postgres import audit, conversation_turns, due, inbox, lists
 from adjourn.stores.postgres.audit import PostgresAudit
 from adjourn.stores.postgres.connections import (
     Connection,
@@ -45,9 +45,9 @@ from adjourn.stores.postgres.watch import Watch
 from adjourn.stores.protocol import Bell, Filter, Turn
 from adjourn.stores.rows import first_column, parsed
 from adjourn.stores.rules import transaction as sheet
+from adjourn.stores.rules.conversation_turns import turns_of
 from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.transaction import Each, RecordedRefusal, StoreRule, Whole
-from adjourn.stores.rules.turns import turns_of
 from adjourn.stores.rules.values import ReadRequest, Writes
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.work_request import WorkRequest
@@ -309,7 +309,9 @@ class PostgresStore(PostgresAudit):
 
     async def turns(self, run: str, seq: int, limit: int = 100) -> list[Turn]:
         """See `Store.turns`."""
-        return turns_of(await self.rows(turns.TURNS, run=name(run), seq=seq, limit=limit))
+        return turns_of(
+            await self.rows(conversation_turns.TURNS, run=name(run), seq=seq, limit=limit)
+        )
 
     def pulse(self) -> PostgresPulse:
         """See `Store.pulse`."""
@@ -357,7 +359,7 @@ class PostgresStore(PostgresAudit):
     async def followed(self, runs: Sequence[str]) -> dict[str, list[str]]:
         """See `Store.followed`."""
         found: dict[str, list[str]] = {}
-        for run, follower in await self.rows(turns.FOLLOWED, runs=list(runs)):
+        for run, follower in await self.rows(conversation_turns.FOLLOWED, runs=list(runs)):
             found.setdefault(run, []).append(follower)
         return found
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from adjourn.errors import LeaseLost
 from adjourn.stores.audit import SECURITY
-from adjourn.stores.postgres import config, due, locks, turns
+from adjourn.stores.postgres import config, conversation_turns, due, locks
 from adjourn.stores.postgres.config import Config
 from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.postgres.questions import AUDIT, questions, values_of
@@ -173,9 +173,13 @@ class LockedBook:
 
     def conversation(self, run: str) -> list[str]:
         """See `Book.conversation`. All of them are locked."""
-        first = messages(self._db, [*self._beginning(False), turns.CONVERSATION], {"run": run})[-1]
+        first = messages(
+            self._db, [*self._beginning(False), conversation_turns.CONVERSATION], {"run": run}
+        )[-1]
         values = {"run": run, "all": first_column(first)}
-        return first_column(messages(self._db, [LOCK_ALL, turns.CONVERSATION], values)[-1])
+        return first_column(
+            messages(self._db, [LOCK_ALL, conversation_turns.CONVERSATION], values)[-1]
+        )
 
     # Writing
 

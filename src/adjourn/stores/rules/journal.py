@@ -54,12 +54,12 @@ from adjourn.errors import (
     RunPruned,
 )
 from adjourn.stores.audit import chain
+from adjourn.stores.rules.conversation_turns import check_after, follows
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.names import check_record, cleaned
 from adjourn.stores.rules.outbox import TOLD, tell
 from adjourn.stores.rules.signatures import check_sealed, taken_back
 from adjourn.stores.rules.transaction import Sheet, StoreRule, opened_by, stamped
-from adjourn.stores.rules.turns import check_after, follows
 from adjourn.stores.rules.values import ReadRequest
 from adjourn.stores.rules.votes import votes_of
 from adjourn.stores.run_row import RunRow

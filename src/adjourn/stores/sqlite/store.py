@@ -32,6 +32,7 @@ from adjourn.stores.sqlite import lists, removal
 from adjourn.stores.sqlite.audit import SQLiteAudit
 from adjourn.stores.sqlite.batch_thread import BatchThread
 from adjourn.stores.sqlite.connection import bring_up_to_date, connect
+from adjourn.stores.sqlite.conversation_turns import read_followed, read_turns
 from adjourn.stores.sqlite.due import due
 from adjourn.stores.sqlite.heartbeat import SQLitePulse
 from adjourn.stores.sqlite.live_channel import sqlite_channel
@@ -52,7 +53,6 @@ from adjourn.stores.sqlite.rows import (
 from adjourn.stores.sqlite.scrub import is_unscrubbed, scrub
 from adjourn.stores.sqlite.snapshots import SQLiteSnapshots
 from adjourn.stores.sqlite.transaction import SQLiteBook
-from adjourn.stores.sqlite.turns import read_followed, read_turns
 from adjourn.stores.sqlite.write_ahead_log import WriteAheadLog
 from adjourn.stores.subscriptions import Subscriptions
 from adjourn.stores.work_request import WorkRequest

@@ -17,6 +17,7 @@ from adjourn.stores.rules.values import LAST, Before, ReadRequest, ReadResult, W
 from adjourn.stores.run_row import CHANGING, RunRow
 from adjourn.stores.seals import Covered, Seal, sealed_head
 from adjourn.stores.sqlite import removal
+from adjourn.stores.sqlite.conversation_turns import read_conversation, read_last, read_later
 from adjourn.stores.sqlite.due import ahead, asleep, due
 from adjourn.stores.sqlite.heartbeat import BEAT, FORGET
 from adjourn.stores.sqlite.rows import (
@@ -40,7 +41,6 @@ from adjourn.stores.sqlite.rows import (
     steering_values,
     store_id,
 )
-from adjourn.stores.sqlite.turns import read_conversation, read_last, read_later
 
 _STORED = tuple(name for name in RUN if name not in ("lease_until", "n"))
 _SELECT = f"select {COLUMNS} from run where id = ?"

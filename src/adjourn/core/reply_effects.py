@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from adjourn.core import records as r
 from adjourn.core.call import Call
 from adjourn.core.codec import encode
-from adjourn.core.conversation import root_thread
+from adjourn.core.conversation_state import root_thread
 from adjourn.core.flow_state import FlowFold
 from adjourn.core.graph import read_graph
 from adjourn.core.ids import call_number, model_step, parse_fork, summary_step

@@ -18,9 +18,9 @@ from adjourn.core.messages import (
     calls_of,
     text_of,
 )
-from adjourn.core.model_request import put_together
 from adjourn.core.record_parts import Sent, Summary
 from adjourn.core.records import Broke, Replied, Started, Summarised
+from adjourn.core.request_digest import put_together
 from adjourn.core.transcript import Messages, Transcript
 
 OUTPUT_TOOL = "final_result"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from adjourn.core.conversation import OUTPUT_TOOL, PendingMessage, Thread, late_result, root_thread
+from adjourn.core.conversation_state import OUTPUT_TOOL, PendingMessage, Thread, late_result, root_thread
 from adjourn.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from adjourn.core.records import Broke, Replied, Started
 

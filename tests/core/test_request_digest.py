@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjourn.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
-from adjourn.core.model_request import (
+from adjourn.core.request_digest import (
     Running,
     Terms,
     difference,

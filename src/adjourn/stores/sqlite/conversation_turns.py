@@ -7,7 +7,7 @@ from adjourn.core.codec import encode
 from adjourn.core.status import Status
 from adjourn.stores.protocol import Turn
 from adjourn.stores.rows import first_column
-from adjourn.stores.rules.turns import turns_of
+from adjourn.stores.rules.conversation_turns import turns_of
 
 _TURNS = """
 with recursive turn (depth, n, upto) as (

@@ -6,8 +6,8 @@ from typing import Any, Literal
 import msgspec
 
 from adjourn.core.messages import Message
-from adjourn.core.model_request import Running, Terms, line, request_digest, terms_of
 from adjourn.core.records import AnyRecord, Broke, Replied, Summarised
+from adjourn.core.request_digest import Running, Terms, line, request_digest, terms_of
 from adjourn.core.state import State
 from adjourn.core.summary import question
 from adjourn.core.transcript import Transcript, is_erased
