@@ -152,3 +152,26 @@ async def test_a_place_in_the_queue_is_enough_and_can_be_given_up() -> None:
     hall.slots.leave("c")
     await hall.settle()
     assert hall.inside == ["e"]
+
+
+async def test_those_of_a_higher_priority_come_first_and_of_these_first_come_first_served() -> None:
+    slots, inside = Slots(1), list[str]()
+    for run, priority in (("a", 0), ("low", -1), ("b", 0), ("high", 2), ("higher", 3), ("c", 0)):
+        slots.call(run, lambda run=run: inside.append(run), priority)
+    slots.withdraw("b")
+    assert slots.queued == ["low", "high", "higher", "c"]
+    for run in ("a", "higher", "high", "c"):
+        assert inside[-1] == run
+        slots.leave(run)
+    assert inside == ["a", "higher", "high", "c", "low"]
+
+
+async def test_a_run_that_comes_again_waits_at_its_new_place() -> None:
+    slots, inside = Slots(1), list[str]()
+    for run, priority in (("a", 0), ("b", 5), ("c", 1)):
+        slots.call(run, lambda run=run: inside.append(run), priority)
+    slots.withdraw("b")
+    slots.call("b", lambda: inside.append("b"))
+    slots.leave("a")
+    slots.leave("c")
+    assert inside == ["a", "c", "b"]

@@ -58,7 +58,8 @@ def as_before(path: Path) -> None:
     db.execute("alter table run drop column salt")
     db.execute("alter table run drop column erased")
     db.execute("alter table run drop column chapter")
-    for table in ("snapshot", "segment", "hold", "wake"):
+    db.execute("alter table run drop column priority")
+    for table in ("snapshot", "segment", "hold", "wake", "roster"):
         db.execute(f"drop table {table}")
     for index in ("run_completed", "run_cancelled"):
         db.execute(f"drop index {index}")

@@ -25,6 +25,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "show": "commands.runs",
         "requests": "commands.requests",
         "watch": "commands.watch",
+        "workers": "commands.workers",
         "inbox": "commands.inbox",
         "audit": "commands.audit",
     },

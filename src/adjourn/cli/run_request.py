@@ -11,6 +11,7 @@ from adjourn.agent.agent import Agent
 from adjourn.cli.completion import complete_runs
 from adjourn.cli.interrupt_lookup import find_run
 from adjourn.core.codec import loads
+from adjourn.core.records import MOST_URGENT
 from adjourn.core.status import ENDED
 from adjourn.errors import Invalid, Refused
 from adjourn.flow.flow import Flow
@@ -58,6 +59,15 @@ After = Annotated[
     ),
 ]
 
+Priority = Annotated[
+    int,
+    typer.Option(
+        help="Workers take ready runs with a larger number first.",
+        min=-MOST_URGENT,
+        max=MOST_URGENT,
+    ),
+]
+
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
@@ -72,6 +82,7 @@ class RunRequest:
     instruction: str = ""
     after: str = ""
     fresh: bool = False
+    priority: int = 0
 
     async def begin(self, rt: Runtime, by: str) -> Run[Any]:
         """The run, going on in this process if nothing holds it up."""
@@ -90,6 +101,7 @@ class RunRequest:
                 labels=self.labels,
                 by=by,
                 after=before,
+                priority=self.priority,
             )
         row = await find_run(rt, self.resume)
         run = await rt.get(row.id)

@@ -557,8 +557,7 @@ def parse_fork(text: str) -> tuple[str, int]:
 
 
 def request_part(request: str, of: str) -> str:
-    """The id of one of the commands that a request is carried out by, so that it can be sent again
-    whole.
+    """The id of one of the commands of a request, so that the request can be sent again whole.
 
     Args:
         request: the request's own id.
@@ -573,8 +572,7 @@ def worker_prefix(machine: str) -> str:
 
 
 class WorkerId(msgspec.Struct, frozen=True):
-    """The name of a worker: its machine, its process, when that began, and something random. A name
-    that is not made so is a machine's, and the rest is ""."""
+    """The name of a worker: its machine, process, when that began, and chance; or a machine alone."""
 
     machine: str
     pid: str = ""
@@ -584,13 +582,15 @@ class WorkerId(msgspec.Struct, frozen=True):
     @classmethod
     def parse(cls, text: str) -> "WorkerId":
         """Read a name. There is none that it refuses."""
-        machine, _, rest = text.partition("|")
-        pid, _, rest = rest.partition("|")
-        birth, _, unique = rest.partition("|")
-        return cls(machine, pid, birth, unique)
+        return cls(*[*text.split("|", 3), "", "", ""][:4])
 
     def __str__(self) -> str:
         return f"{self.machine}|{self.pid}|{self.birth}|{self.unique}"
+
+    @property
+    def host(self) -> str:
+        """The name of its machine, as people know it."""
+        return self.machine.partition("/")[0]
 
     @property
     def process(self) -> int | None:

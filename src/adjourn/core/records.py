@@ -34,6 +34,9 @@ NEVER = 0.0
 """A time or a duration that is not there. Where it is this very object it is not written:
 `omit_defaults` knows an object, no value."""
 
+MOST_URGENT = 1000
+"""A priority is between this and its negative."""
+
 # People (and timers, webhooks, other runs)
 
 
@@ -58,6 +61,14 @@ class Started(Record, frozen=True, tag="started"):
     requesters: tuple[str, ...] = ()
     summary: Summary | None = None
     after: Ref | None = None
+
+    @property
+    def priority(self) -> int:
+        """How urgent it is; 0 where its options say nothing that is a priority."""
+        found = self.options.get("priority", 0)
+        if isinstance(found, bool) or not isinstance(found, int):
+            return 0
+        return max(-MOST_URGENT, min(MOST_URGENT, found))
 
     @property
     def before(self) -> Ref | None:

@@ -11,6 +11,8 @@ from adjourn.errors import Invalid
 if TYPE_CHECKING:
     from adjourn.runtime.run import Run
     from adjourn.runtime.run_worker import RunWorker
+    from adjourn.stores.protocol import Store
+    from adjourn.views.fleet_view import FleetView
 
 
 class Rested(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,9 +75,14 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 class AdvanceVerb:
-    """`Runtime.advance`."""
+    """`Runtime.advance` and `Runtime.fleet`."""
 
     if TYPE_CHECKING:
+
+        @property
+        def store(self) -> Store:
+            """The store."""
+            ...
 
         @property
         def worker(self) -> RunWorker:
@@ -117,3 +124,9 @@ class AdvanceVerb:
         if not isinstance(id, str):
             raise Invalid(f"advance needs a run or its id, got {run!r:.80}")
         return await self.worker.advance(id, budget, replaces=replaces)
+
+    async def fleet(self) -> "FleetView":
+        """Who works on the runs of this store, what is ready for them, and what no worker fits."""
+        from adjourn.runtime.fleet_report import fleet_of
+
+        return await fleet_of(self.store)

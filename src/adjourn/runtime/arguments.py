@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from adjourn.core.records import AnyRecord, Command, Emitted, Resumed, Said, dump
+from adjourn.core.records import MOST_URGENT, AnyRecord, Command, Emitted, Resumed, Said, dump
 from adjourn.errors import AlreadyResumed, Invalid, InvalidDefinition, RunErased
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.stores.audit import chain
@@ -69,6 +69,20 @@ def has_words(command: Command) -> bool:
     return isinstance(command, Said | Emitted) or (
         isinstance(command, Resumed) and bool(command.instruction)
     )
+
+
+def checked_priority(priority: Any) -> dict[str, Any]:
+    """What `priority=` adds to a run's options; raises `Invalid`.
+
+    Args:
+        priority: what was given.
+    """
+    most = MOST_URGENT
+    if isinstance(priority, bool) or not isinstance(priority, int) or abs(priority) > most:
+        raise Invalid(f"priority= must be an integer from -{most} to {most}, got {priority!r:.80}")
+    if priority:
+        return {"priority": priority}
+    return {}
 
 
 def checked_queue(queue: Any, session: str) -> dict[str, Any]:

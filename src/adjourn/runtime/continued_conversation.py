@@ -9,7 +9,7 @@ from adjourn.core.status import ENDED
 from adjourn.driver.earlier_turns import ref_of
 from adjourn.errors import CheckpointInvalid, Conflict, Refused
 from adjourn.runtime.answers import MISSING
-from adjourn.runtime.arguments import checked_queue, head_of
+from adjourn.runtime.arguments import checked_priority, checked_queue, head_of
 from adjourn.runtime.checkpoint import Checkpoint, Saved, taken_over
 from adjourn.runtime.definition import Definition
 from adjourn.runtime.erasure_verbs import check_content, check_turn
@@ -37,6 +37,11 @@ async def beginning(
     before["session"] = session or before["session"]
     before["options"] = {**before.get("options", {}), **checked_queue(queue, before["session"])}
     return before
+
+
+def with_priority(before: dict[str, Any], priority: Any) -> dict[str, Any]:
+    """What a run begins with, and how urgent it is; raises `Invalid`."""
+    return {**before, "options": {**before.get("options", {}), **checked_priority(priority)}}
 
 
 async def conversation_before(

@@ -29,6 +29,9 @@ class RunWorker:
     def register(self, program: Program, *, work: bool = True) -> None:
         """Know this program. `work`: find its runs that are due, and advance them, from now on."""
 
+    def announce(self) -> None:
+        """Say from now on who this worker is, where workers are listed."""
+
     def expecting(self, run: str) -> AbstractContextManager[None]:
         """What is written within will wake this run here: nobody else need take it."""
         return nullcontext()

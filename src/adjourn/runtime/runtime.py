@@ -30,7 +30,7 @@ from adjourn.runtime.answers import MISSING, Missing
 from adjourn.runtime.arguments import checked_labels, limited, whole
 from adjourn.runtime.audit_verbs import AuditVerbs
 from adjourn.runtime.checkpoint import Checkpoint, Saved, key_ring, taken_over
-from adjourn.runtime.continued_conversation import beginning
+from adjourn.runtime.continued_conversation import beginning, with_priority
 from adjourn.runtime.decision_signer import DecidersSource, Signatures, SigningKeySource
 from adjourn.runtime.definition import Definition, OnChange, check_on_change
 from adjourn.runtime.erasure_verbs import ErasureVerbs, check_content
@@ -269,6 +269,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         by: str = "",
         after: "Run[Any] | Saved | Missing | None" = MISSING,
         queue: Literal["session"] | None = None,
+        priority: int = 0,
     ) -> Run[T]:
         """Start a run and return at once.
 
@@ -286,10 +287,12 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
                 turn of its conversation; None: it begins a conversation of its own.
             queue: `"session"`: it waits until all earlier runs of its session have ended, and has a
                 conversation of its own.
+            priority: from -1000 to 1000; of the runs that are ready, the larger ones come first.
         """
         self._register(program)
         self._check_requester(program.name, by)
         before = await self._beginning(program, after, session or "", queue, run_id)
+        before = with_priority(before, priority)
         started = Started(
             run=new_run_id() if run_id is None else check_chosen(run_id, "run_id"),
             kind=program.kind,

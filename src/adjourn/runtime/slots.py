@@ -3,6 +3,10 @@ only stops things."""
 
 import asyncio
 from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from adjourn.core.records import MOST_URGENT
 
 PATIENCE = 10.0
 """Seconds that a suspect waits for the others to end. New runs wait behind it meanwhile, so it
@@ -15,8 +19,16 @@ def _later(seconds: float, do: Callable[[], None]) -> asyncio.TimerHandle:
     return asyncio.get_running_loop().call_later(seconds, do)
 
 
+class _Place(NamedTuple):
+    """The place of a run that waits."""
+
+    number: int
+    begin: Callable[[], None]
+
+
 class Slots:
-    """`number` runs at a time, first come, first served.
+    """`number` runs at a time: those of the highest priority first, and of these first come, first
+    served.
 
     A suspect (`core.quarantine`) is at work alone: it waits until the others have ended, for
     `PATIENCE` seconds, and nobody begins beside it. What only stops things (a pause, a cancel)
@@ -28,14 +40,19 @@ class Slots:
         self._working: set[str] = set()
         self._alone = ""
         # those that wait, and what lets each of them in
-        self._queue: dict[str, Callable[[], None]] = {}
+        self._queue: dict[str, _Place] = {}
+        # their places in order; also of some that do not wait any more
+        self._order: list[tuple[int, int, str]] = []
+        self._number_of_calls = 0
         # those that wait, and whether they have waited long enough
         self._suspects: dict[str, bool] = {}
 
-    def call(self, run: str, begin: Callable[[], None]) -> None:
+    def call(self, run: str, begin: Callable[[], None], priority: int = 0) -> None:
         """Call `begin` when the run may be at work, perhaps at once. While it waits, it is nothing
         but a place in the queue."""
-        self._queue[run] = begin
+        self._number_of_calls += 1
+        self._queue[run] = _Place(self._number_of_calls, begin)
+        heappush(self._order, (-priority, self._number_of_calls, run))
         self._admit()
 
     def withdraw(self, run: str) -> None:
@@ -57,7 +74,7 @@ class Slots:
         self._suspects[run] = False
         timer = self._later(PATIENCE, lambda: self._tire(run))
         try:
-            await self._wait(run)
+            await self._wait(run, MOST_URGENT)  # it has a slot: nobody who is urgent passes by
         finally:
             if isinstance(timer, asyncio.TimerHandle):
                 timer.cancel()
@@ -68,7 +85,7 @@ class Slots:
 
     @property
     def queued(self) -> list[str]:
-        """The runs that wait, the first of them first."""
+        """The runs that wait, in the order in which they came."""
         return list(self._queue)
 
     @property
@@ -79,15 +96,25 @@ class Slots:
         return max(0, self._number - len(self._working))
 
     @property
+    def number(self) -> int:
+        """How many may be at work."""
+        return self._number
+
+    @property
+    def working(self) -> int:
+        """How many are at work."""
+        return len(self._working)
+
+    @property
     def is_anybody_queued(self) -> bool:
         """Whether a run waits."""
         return bool(self._queue)
 
     def wave(self, run: str) -> None:
         """Let a run that waits pass by: there is something to stop in it."""
-        if (begin := self._queue.pop(run, None)) is not None:
+        if (place := self._queue.pop(run, None)) is not None:
             self._suspects.pop(run, None)
-            begin()
+            place.begin()
             self._admit()
 
     def clear(self, run: str) -> None:
@@ -102,7 +129,7 @@ class Slots:
         self.clear(run)
         self._admit()
 
-    async def _wait(self, run: str) -> None:
+    async def _wait(self, run: str, priority: int = 0) -> None:
         waits: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         inside = False
 
@@ -113,7 +140,7 @@ class Slots:
                 waits.set_result(None)
 
         try:
-            self.call(run, enter)
+            self.call(run, enter, priority)
             await waits
         except BaseException:
             if inside:
@@ -126,10 +153,19 @@ class Slots:
             self._suspects[run] = True
             self._admit()
 
+    def _first(self) -> str:
+        """Who is next of those that wait."""
+        while True:
+            _, number, run = self._order[0]
+            place = self._queue.get(run)
+            if place is not None and place.number == number:
+                return run
+            heappop(self._order)
+
     def _admit(self) -> None:
         """Let in whoever is first, as long as there is room for it."""
         while self._queue and not self._alone:
-            run = next(iter(self._queue))
+            run = self._first()
             suspect = run in self._suspects
             if suspect and self._suspects[run]:
                 others = 0
@@ -141,4 +177,6 @@ class Slots:
                 del self._suspects[run]
                 self._alone = run
             self._working.add(run)
-            self._queue.pop(run)()
+            self._queue.pop(run).begin()
+        if not self._queue:
+            self._order.clear()

@@ -6,8 +6,11 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version as installed
 from typing import Any
 
+from adjourn.core.digest import digest
+from adjourn.core.ids import WorkerId
 from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.core.records import AnyRecord, Started
 from adjourn.core.state import State
@@ -21,11 +24,13 @@ from adjourn.driver.program import Program
 from adjourn.errors import StoreError, UnknownRun
 from adjourn.runtime.advance import Advanced, Budget, Busy, Rested
 from adjourn.runtime.advancer import Advancer
+from adjourn.runtime.announcer import EVERY, Announcer
 from adjourn.runtime.program_choice import Fitness
 from adjourn.runtime.run_worker import RunWorker
 from adjourn.runtime.slots import Slots
 from adjourn.runtime.state_cache import BYTES, Folded
 from adjourn.runtime.waiters import Waiter, Waiters, rest
+from adjourn.stores.fleet import WorkerCard
 from adjourn.stores.protocol import Filter, Lease, Store
 from adjourn.stores.run_row import RunRow
 
@@ -66,7 +71,7 @@ class Worker(RunWorker):
         hot_bytes: int = BYTES,
     ) -> None:
         id = new_worker_id()
-        self._store, self._clock = store, clock
+        self._store, self._clock, self._began_at = store, clock, store.now()
         self._slots = Slots(concurrency)
         self._fitness = Fitness(store, id, resources=resources, on_change=on_change, trust=trust)
         advancer = Advancer(
@@ -94,6 +99,7 @@ class Worker(RunWorker):
         self._wakes: dict[str, float] = {}
         self._sweeper: asyncio.Task[None] | None = None
         self._closing, self._scrub_at = False, store.now() + SCRUB
+        self._announcer: Announcer | None = None
 
     def register(self, program: Program, *, work: bool = True) -> None:
         """Know this program. `work`: find its runs that are due, and advance them, from now on."""
@@ -105,6 +111,32 @@ class Worker(RunWorker):
             self._works = True
             self._begin_sweeps()
             self._bell.set()
+
+    def announce(self) -> None:
+        """Say from now on who this worker is, what it advances and how much; see `Store.roster`. One
+        that advances nothing says nothing."""
+        if self._announcer is None and self._works and not self._closing:
+            self._announcer = Announcer(self._store, self._clock, self.card)
+            self._announcer.start()
+
+    def card(self) -> WorkerCard:
+        """What there is to say of this worker now."""
+        name = WorkerId.parse(self.id)
+        programs: dict[str, str] = {}
+        for program in self._fitness.programs.values():
+            programs[program.name] = digest("program", program.fingerprint)
+        return WorkerCard(
+            self.id,
+            host=name.host,
+            pid=name.process or 0,
+            version=installed("adjourn"),
+            programs=programs,
+            slots=self._slots.number,
+            running=self._slots.working,
+            draining=self._closing,
+            every=EVERY,
+            began_at=self._began_at,
+        )
 
     @contextmanager
     def expecting(self, run: str) -> Generator[None]:
@@ -148,7 +180,9 @@ class Worker(RunWorker):
             self._slots.withdraw(run)
             self._begin(run, self._attempt(run, replaces, stops=True))
         elif self._works and not self._slots.is_queued(run):
-            self._slots.call(run, lambda: self._begin_queued(run, replaces))
+            known = self.kept(run)
+            priority = known.started.priority if known else 0
+            self._slots.call(run, lambda: self._begin_queued(run, replaces), priority)
 
     async def advance(self, run: str, budget: Budget, *, replaces: str = "") -> Advanced:
         """See `Runtime.advance`."""
@@ -342,6 +376,8 @@ class Worker(RunWorker):
             await self._close(grace)
         finally:
             await self.advancer.close()
+            if self._announcer is not None:
+                await self._announcer.close(self.id)
             retire(self.id)
 
     def closed(self) -> None:
@@ -350,6 +386,8 @@ class Worker(RunWorker):
 
     async def _close(self, grace: float) -> None:
         self._closing = True
+        if self._announcer is not None:
+            self._announcer.hurry()
         for run in self._slots.queued:
             if run not in self._drives:
                 self._slots.withdraw(run)

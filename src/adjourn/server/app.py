@@ -60,6 +60,7 @@ def create_app(
             if not _is_open(runtime):
                 await stack.enter_async_context(runtime)
             runtime.keep_sealed()
+            runtime.worker.announce()
             await stack.enter_async_context(desk.security)
             guard.users.told = desk.security.note
             stack.callback(setattr, guard.users, "told", None)

@@ -14,6 +14,7 @@ from adjourn.core.status import Status
 from adjourn.stores.audit import AuditLine
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Erasure, Hold, Pruning
+from adjourn.stores.fleet import Fleet
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Outbox
 from adjourn.stores.seals import MOST, Anchor, Seal
@@ -255,8 +256,8 @@ class Journals(Protocol):
         replaces: Sequence[str] = (),
         spares: str = "",
     ) -> list[Lease]:
-        """`acquire` several runs in one transaction, those that have waited longest first: what is
-        free and due, and what was lost with its worker. What others have is left out.
+        """`acquire` several runs in one transaction, by priority, then those that have waited longest:
+        what is free and due, and what was lost with its worker. What others have is left out.
 
         Raises `StoreError`, and takes nothing, if a hash in `after` is another.
 
@@ -475,8 +476,7 @@ class Lists(Protocol):
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """Up to `limit` runs of these `programs` that a worker could take now or when their owner
-        is found dead, oldest first.
-        """
+        is found dead: by priority, then the oldest."""
         ...
 
     async def inbox(self, filter: Filter) -> list[Interrupt]:
@@ -521,8 +521,7 @@ class AuditLog(Protocol):
 
     async def note(self, lines: Sequence[Mapping[str, Any]]) -> None:
         """Append `lines` to the security log, all or none: `verb`, `by`, `from` and whatever else
-        is to be known.
-        """
+        is to be known."""
         ...
 
     async def identity(self) -> str:
@@ -561,7 +560,7 @@ class AuditLog(Protocol):
         ...
 
 
-class Store(Journals, Lists, AuditLog, Outbox, Protocol):
+class Store(Journals, Lists, AuditLog, Outbox, Fleet, Protocol):
     """All of it. Every method is one transaction; a method that raises has changed nothing,
     except that after `StoreError` the caller does not know and must reload."""
 

@@ -37,7 +37,8 @@ class RunRow(msgspec.Struct):
     `lease_until` is its worker's: until when the last heartbeat lasts, 0 without a worker. `salt`
     is what the chain of its journal begins with. `erased`: when its content was erased; 0 if it was
     not. Its title then says by whom, and why.
-    `chapter`: the record at which its last chapter begins; 0 if it has none.
+    `chapter`: the record at which its last chapter begins; 0 if it has none. `priority`: of those
+    that are ready, the run with the larger one is taken first.
     """
 
     id: str
@@ -65,6 +66,7 @@ class RunRow(msgspec.Struct):
     salt: bytes = b""
     erased: float = 0.0
     chapter: int = 0
+    priority: int = 0
 
     def shown(self, now: float, halts: Collection[str]) -> RunStatus:
         """The status that people see.

@@ -40,6 +40,8 @@ READS = frozenset(
         "identity",
         "signed",
         "misfits",
+        "roster",
+        "queues",
         "ended",
         "followed",
         "weigh",

@@ -13,6 +13,7 @@ from adjourn.errors import AdjournError, StoreError
 from adjourn.stores.audit import AuditLine
 from adjourn.stores.channel import Channel, Ears
 from adjourn.stores.erasure import Erasure, Hold, Pruning
+from adjourn.stores.fleet import Queue, WorkerCard
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import DeliveryAttempt, Endpoint, Notification, Wake
 from adjourn.stores.protocol import Bell, Committed, Filter, Halt, Lease, Pulse, Store, Turn
@@ -258,6 +259,14 @@ class Faulty:
     ) -> list[AuditLine]:
         """See `Store.recent`."""
         return await self._do("recent", lambda: self.store.recent(before, limit, security=security))
+
+    async def roster(self, put: WorkerCard | None = None, **options: Any) -> list[WorkerCard]:
+        """See `Store.roster`."""
+        return await self._do("roster", lambda: self.store.roster(put, **options))
+
+    async def queues(self) -> list[Queue]:
+        """See `Store.queues`."""
+        return await self._do("queues", self.store.queues)
 
     async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
         """See `Store.misfits`."""

@@ -26,6 +26,7 @@ from adjourn.core.trust import FoldAgain
 from adjourn.stores.audit import AuditLine, chain
 from adjourn.stores.channel import Channel, Ears
 from adjourn.stores.erasure import Erasure, Hold, Pruning
+from adjourn.stores.fleet import Queue, WorkerCard
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import DeliveryAttempt, Endpoint, Notification, Wake
 from adjourn.stores.protocol import Bell, Committed, Filter, Halt, Lease, Pulse, Store, Turn
@@ -66,6 +67,7 @@ def disagreements(row: RunRow, state: State) -> list[str]:
         ("program", row.program, state.started.program),
         ("requesters", row.requesters, tuple(sorted(state.requesters))),
         ("chapter", row.chapter, state.chapter),
+        ("priority", row.priority, state.started.priority),
     ]
     wrong: list[str] = []
     for name, has, means in pairs:
@@ -304,6 +306,14 @@ class CheckedStore:
     ) -> list[AuditLine]:
         """See `Store.recent`."""
         return await self.store.recent(before, limit, security=security)
+
+    async def roster(self, put: WorkerCard | None = None, **options: Any) -> list[WorkerCard]:
+        """See `Store.roster`."""
+        return await self.store.roster(put, **options)
+
+    async def queues(self) -> list[Queue]:
+        """See `Store.queues`."""
+        return await self.store.queues()
 
     async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
         """See `Store.misfits`."""

@@ -21,6 +21,7 @@ from adjourn.testing.contract.decisions import (
     Voting,
 )
 from adjourn.testing.contract.erasure import Erasing
+from adjourn.testing.contract.fleet import Listing
 from adjourn.testing.contract.heartbeat import Beating
 from adjourn.testing.contract.lease import Acquiring, Claiming, Keeping
 from adjourn.testing.contract.lists import Due, Halts, Inbox, Runs
@@ -42,6 +43,7 @@ class StoreContract(
     Claiming,
     Keeping,
     Beating,
+    Listing,
     Committing,
     Fencing,
     Halting,

@@ -13,6 +13,7 @@ from adjourn.stores.protocol import Halt
 from adjourn.stores.verification import Verification
 from adjourn.views.audit_entry import AuditEntry
 from adjourn.views.cancel_preview import CancelPreview
+from adjourn.views.fleet_view import FleetView
 from adjourn.views.halt_scope import HaltScope
 from adjourn.views.interrupt_view import InterruptSummary, InterruptView
 from adjourn.views.run_view import RunGlance, RunSummary, RunView
@@ -295,6 +296,7 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     CancelPreview,
     Halt,
     HaltScope,
+    FleetView,
     Done,
     Ok,
     RunRef,

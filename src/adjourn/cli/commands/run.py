@@ -22,6 +22,7 @@ from adjourn.cli.run_request import (
     Input,
     Labels,
     NewId,
+    Priority,
     RunRequest,
     Session,
     check_fresh,
@@ -82,6 +83,7 @@ def run(
     after: After = "",
     fresh: Fresh = False,
     instruction: Instruction = "",
+    priority: Priority = 0,
     resources: Resources = "",
     deciders: DecidersFile = "",
     signing_key: SigningKeyFile = "",
@@ -111,6 +113,7 @@ def run(
         instruction,
         after,
         fresh,
+        priority,
     )
     given = resources_of(resources)
     place = OutputTarget(db, program)

@@ -17,6 +17,7 @@ from adjourn.cli.run_request import (
     Input,
     Labels,
     NewId,
+    Priority,
     RunRequest,
     Session,
     check_fresh,
@@ -46,6 +47,7 @@ def start(
     data: Data = False,
     after: After = "",
     fresh: Fresh = False,
+    priority: Priority = 0,
     dry_run: DryRun = False,
 ) -> None:
     """Start a run, print its id, and leave it to the workers. `adjourn run` stays with it instead.
@@ -61,6 +63,7 @@ def start(
         labels=labels_of(label or []),
         after=after,
         fresh=fresh,
+        priority=priority,
     )
     if dry_run:
         _print_wanted(wanted, as_json)

@@ -6,11 +6,12 @@ import os
 import signal
 import sys
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
+from adjourn.agent.agent import Agent
 from adjourn.cli import event_loop
 from adjourn.cli.completion import complete_programs
 from adjourn.cli.error_report import says
@@ -24,12 +25,21 @@ from adjourn.cli.terminal.format import DIM, EXIT, brief, short_id, status_mark
 from adjourn.cli.terminal.log_lines import log_to
 from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.errors import InvalidDefinition, StoreError
+from adjourn.flow.flow import Flow
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.address import without_password
 from adjourn.views.run_view import RunView
 from adjourn.views.visible import visible
 
 app = typer.Typer()
+OnlyAgents = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="Of these programs only this agent or flow; may be repeated.",
+        show_default=False,
+    ),
+]
 PACE = 0.2
 """Seconds between two looks at what has come to rest."""
 
@@ -74,6 +84,7 @@ def worker(
     db: Db = None,
     as_json: Json = False,
     resources: Resources = "",
+    agent: OnlyAgents = None,
     concurrency: Concurrency = 100,
     lease: LeaseSeconds = 15.0,
     grace: GraceSeconds = 5.0,
@@ -90,7 +101,7 @@ def worker(
     at a time. With --deciders no gated call starts without a decision that one of them has signed;
     the file is read again when it changes.
     """
-    loaded = [program for reference in programs for program in programs_of(reference)]
+    loaded = _chosen(programs, agent or [])
     given = resources_of(resources)
     if on_change not in ("refuse", "warn"):
         raise InvalidDefinition(f"--on-change is 'refuse' or 'warn', not {on_change!r}")
@@ -116,6 +127,18 @@ def worker(
     event_loop.run(_serve(rt, [p.name for p in loaded], address_of(db), as_json))
 
 
+def _chosen(references: list[str], names: list[str]) -> list[Agent[Any] | Flow]:
+    """The programs that are named; all of them if none is."""
+    loaded = [program for reference in references for program in programs_of(reference)]
+    known = [program.name for program in loaded]
+    if absent := [name for name in names if name not in known]:
+        raise InvalidDefinition(
+            f"--agent {absent[0]!r:.80} is none of these programs",
+            advice=f"they are {', '.join(map(repr, known))}",
+        )
+    return [program for program in loaded if not names or program.name in names]
+
+
 async def _serve(rt: Runtime, names: list[str], address: str, as_json: bool) -> None:
     stop = asyncio.Event()
     _listen(stop)
@@ -123,6 +146,7 @@ async def _serve(rt: Runtime, names: list[str], address: str, as_json: bool) -> 
         told = {row.id: row.seq for row in await bare.runs(limit=1000)}
     async with rt:
         worker = rt.worker
+        worker.announce()
         listed = ", ".join(visible(name) for name in names)
         place = visible(without_password(address))
         say(

@@ -3,6 +3,7 @@ made of it."""
 
 from adjourn.server.api import (
     audit,
+    fleet,
     halts,
     inbox,
     model_requests,
@@ -66,6 +67,7 @@ from adjourn.views.answer_schemas import (
 )
 from adjourn.views.audit_entry import AuditEntry
 from adjourn.views.cancel_preview import CancelPreview
+from adjourn.views.fleet_view import FleetView
 from adjourn.views.halt_scope import HaltScope
 from adjourn.views.interrupt_view import InterruptSummary, InterruptView
 from adjourn.views.run_view import RunGlance, RunSummary, RunView
@@ -107,6 +109,7 @@ AUDITED: dict[str, Schema] = {
     "security": FLAG,
 }
 QUEUE: Schema = {"enum": ["session"]}
+PRIORITY: Schema = {"type": "integer", "minimum": -1000, "maximum": 1000}
 TITLE: Schema = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$"}
 KEY: Schema = {"type": "string", "minLength": 1, "maxLength": 500}
 SIGNAL: Schema = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[^@]"}
@@ -163,6 +166,7 @@ OPERATIONS = [
                 session=NAME,
                 labels=LABELS,
                 queue=QUEUE,
+                priority=PRIORITY,
                 after=maybe(RUN_ID),
             ),
             "dependentRequired": {"queue": ["session"]},
@@ -410,6 +414,14 @@ OPERATIONS = [
         answer(items=several(RetriedError)),
         problems=(404, 409),
         body=thing(("digest", "until"), digest=DIGEST, until=TIME, note=NOTE),
+    ),
+    # The workers
+    Operation(
+        "GET /workers",
+        "read",
+        "Who works on runs, what is ready for them, and what no worker fits.",
+        fleet.list_workers,
+        ref(FleetView),
     ),
     # The kill switch and the audit
     Operation("GET /halts", "read", "The halts that are on.", halts.list_halts, HALTS),

@@ -10,14 +10,15 @@ from msgspec.structs import replace
 from adjourn.core.ids import public_id, ref_of
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Started
-from adjourn.core.status import ENDED, Status
+from adjourn.core.status import ENDED, RUNNABLE, Status
 from adjourn.errors import UnknownRun
 from adjourn.stores.audit import SECURITY, AuditLine, placed
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.channel import Ears, MemoryChannel
+from adjourn.stores.fleet import Queue, WorkerCard
 from adjourn.stores.memory.evidence import MemoryEvidence
 from adjourn.stores.memory.heartbeat import MemoryPulse
-from adjourn.stores.memory.transaction import MemoryBook
+from adjourn.stores.memory.transaction import MemoryBook, in_order
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Notification
 from adjourn.stores.protocol import Bell, Filter, Turn
@@ -29,6 +30,7 @@ from adjourn.stores.rules.conversation_turns import turn_of
 from adjourn.stores.rules.inbox_filter import belongs, briefly
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import misfitting
+from adjourn.stores.rules.roster import listing
 from adjourn.stores.rules.transaction import Each, RecordedRefusal, StoreRule, Whole
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Anchor, Seal
@@ -234,6 +236,30 @@ class MemoryStore(Ruled, MemoryBook):
         """See `Store.workers`."""
         return dict(self._workers)
 
+    async def roster(
+        self, put: WorkerCard | None = None, *, drop: Sequence[str] = ()
+    ) -> list[WorkerCard]:
+        """See `Store.roster`."""
+        if put is not None or drop:
+            await self._write(listing(put, drop))
+        return sorted(self._cards.values(), key=lambda card: card.id)
+
+    async def queues(self) -> list[Queue]:
+        """See `Store.queues`."""
+        found: dict[str, Queue] = {}
+        for row in self._runs.values():
+            queue = found.get(row.program, Queue(row.program))
+            if row.worker:
+                found[row.program] = replace(queue, working=queue.working + 1)
+            elif row.due(self.now(), frozenset(row.blocked)):
+                if row.status in RUNNABLE:
+                    since = row.updated_at
+                else:
+                    since = row.wake_at
+                oldest = min(queue.oldest_at or since, since)
+                found[row.program] = replace(queue, ready=queue.ready + 1, oldest_at=oldest)
+        return [found[program] for program in sorted(found)]
+
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
         now, halts = self.now(), frozenset(self._halts)
@@ -241,7 +267,7 @@ class MemoryStore(Ruled, MemoryBook):
         for row in self._runs.values():
             if row.program in programs and row.due(now, halts) and not self._ahead(row):
                 found.append(self._dated(row))
-        return sorted(found, key=lambda row: row.updated_at)[:limit]
+        return sorted(found, key=in_order)[:limit]
 
     async def inbox(self, filter: Filter) -> list[Interrupt]:
         """See `Store.inbox`."""

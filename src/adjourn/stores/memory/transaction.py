@@ -10,6 +10,7 @@ from adjourn.core.records import Started, parse
 from adjourn.core.status import CANCELS, ENDED, RUNNABLE, Status
 from adjourn.stores.audit import AuditLine
 from adjourn.stores.erasure import Hold
+from adjourn.stores.fleet import WorkerCard
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Endpoint, Notification, Wake
 from adjourn.stores.protocol import Halt
@@ -21,6 +22,11 @@ from adjourn.stores.rules.values import LAST, Before, ReadRequest, ReadResult, W
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Covered, Seal, sealed_head
 from adjourn.stores.snapshots import Kept
+
+
+def in_order(row: RunRow) -> tuple[int, float]:
+    """By what runs that are due are sorted."""
+    return -row.priority, row.updated_at
 
 
 class MemoryBook:
@@ -45,6 +51,7 @@ class MemoryBook:
         self._seals: list[Seal] = []
         self._endpoints: dict[str, Endpoint] = {}
         self._misfits: dict[str, Misfit] = {}
+        self._cards: dict[str, WorkerCard] = {}
         self._letters: dict[int, Notification] = {}
         self._posted = 0
         self._signed = False
@@ -187,7 +194,7 @@ class MemoryBook:
                 row
             ):
                 found.append(row)
-        return [row.id for row in sorted(found, key=lambda row: row.updated_at)[: find.limit]]
+        return [row.id for row in sorted(found, key=in_order)[: find.limit]]
 
     def _read_run(self, row: RunRow, ask: ReadRequest, seen: ReadResult) -> None:
         journal = self._journals[row.id]
@@ -255,11 +262,18 @@ class MemoryBook:
             self._signed = writes.signed
         if writes.misfit is not None:
             self._misfits[writes.misfit.run] = writes.misfit
+        self._write_cards(writes)
         self._write_outbox(writes)
         self._write_wakes(writes)
         if writes.seal is not None:
             self._seals.append(writes.seal)
             self._untouch(writes.untouch)
+
+    def _write_cards(self, writes: Writes) -> None:
+        for worker in writes.drop_cards:
+            self._cards.pop(worker, None)
+        if writes.card is not None:
+            self._cards[writes.card.id] = writes.card
 
     def _untouch(self, upto: str | None) -> None:
         for scope in sorted(self._touched):

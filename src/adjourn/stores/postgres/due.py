@@ -35,7 +35,7 @@ select {COLUMNS} from adjourn.run r where r.n in (
 ) and {_MINE} and not {_WAITS} and (
     r.status in ('ready', 'pausing', 'cancelling')
     or ({_RESTING} and ((r.wake_at > 0 and r.wake_at <= %(now)s) or (r.blocked <> '{{}}' and {_LIFTED})))
-) order by r.updated_at, r.n limit %(limit)s
+) order by r.priority desc, r.updated_at, r.n limit %(limit)s
 """
 
 # Taking: what somebody else is just taking is passed over. Each kind by its own small index.
@@ -43,6 +43,7 @@ _TAKE = (
     f"select {COLUMNS} from adjourn.run r where {_MINE} and r.id <> "
     f"all(%(but)s::text[]) and not {_WAITS} and"
 )
+_FIRST = "order by r.priority desc"
 _TAKEN = "limit %(limit)s for no key update of r skip locked"
 _OWNERS = """
 with recursive owner (id) as (
@@ -59,13 +60,15 @@ _DUE_AT_ALL = f"""
 (r.status in ('ready', 'pausing', 'cancelling')
     or ({_RESTING} and ((r.wake_at > 0 and r.wake_at <= %(now)s) or (r.blocked <> '{{}}' and {_LIFTED}))))
 """
-LOST = f"{_TAKE} r.worker <> '' and r.worker = any(array({_OWNERS})) and {_DUE_AT_ALL} {_TAKEN}"
-READY = f"{_TAKE} r.ready_at is not null order by r.ready_at, r.n {_TAKEN}"
+LOST = f"{_TAKE} r.worker <> '' and r.worker = any(array({_OWNERS})) and {_DUE_AT_ALL} {_FIRST} {_TAKEN}"
+READY = f"{_TAKE} r.ready_at is not null {_FIRST}, r.ready_at, r.n {_TAKEN}"
 WOKEN = (
     f"{_TAKE} r.wake_at > 0 and r.wake_at <= %(now)s and r.worker = '' and {_RESTING} "
-    f"order by r.wake_at {_TAKEN}"
+    f"{_FIRST}, r.wake_at {_TAKEN}"
 )
-FREED = f"{_TAKE} r.blocked <> '{{}}' and {_LIFTED} and r.worker = '' and {_RESTING} {_TAKEN}"
+FREED = (
+    f"{_TAKE} r.blocked <> '{{}}' and {_LIFTED} and r.worker = '' and {_RESTING} {_FIRST} {_TAKEN}"
+)
 FIND = (LOST, READY, WOKEN, FREED)
 
 

@@ -13,7 +13,7 @@ import msgspec
 from adjourn.core.codec import encode
 from adjourn.stores.audit import AuditLine
 from adjourn.stores.notification import Notification, Wake
-from adjourn.stores.postgres import config
+from adjourn.stores.postgres import config, fleet
 from adjourn.stores.postgres.locks import OURS
 from adjourn.stores.postgres.rows import (
     INTERRUPT,
@@ -55,6 +55,7 @@ _TYPES = {
     "salt": "text",
     "erased": "float8",
     "chapter": "bigint",
+    "priority": "int",
     "queued": "boolean",
     "after": "text",
     "after_seq": "bigint",
@@ -112,6 +113,7 @@ _NEW = (
     "input_digest",
     *CHANGING,
     "created_at",
+    "priority",
     "salt",
     "erased",
     "queued",
@@ -484,6 +486,7 @@ def _write_rare(script: Script, writes: Writes) -> None:
     if misfit := writes.misfit:
         body = msgspec.json.encode(misfit).decode()
         script.add(_MISFIT, misfit_seq=misfit.seq, misfit=body, misfit_run=misfit.run)
+    _write_cards(script, writes)
     if seal := writes.seal:
         values = msgspec.structs.asdict(seal)
         values |= {"prev": seal.prev.hex(), "hash": seal.hash.hex(), "sig": seal.sig.hex()}
@@ -494,6 +497,14 @@ def _write_rare(script: Script, writes: Writes) -> None:
         )
     if is_config(writes):
         script.add(config.RENEW)
+
+
+def _write_cards(script: Script, writes: Writes) -> None:
+    """What workers say of themselves."""
+    if writes.drop_cards:
+        script.add(fleet.DROP, drop_cards=writes.drop_cards)
+    if writes.card is not None:
+        script.add(fleet.PUT, **fleet.card_values(writes))
 
 
 def is_config(writes: Writes) -> bool:
@@ -530,7 +541,7 @@ def _take_out(script: Script, writes: Writes) -> None:
         for name, value in values.items():
             sets.append(f"{name} = %({name}_{row.n})s")
             named[f"{name}_{row.n}"] = value
-        reset = "queued = false, after = '', after_seq = 0"
+        reset = "queued = false, priority = 0, after = '', after_seq = 0"
         script.add(f"update adjourn.run set {', '.join(sets)}, {reset} where n = {row.n}", **named)
         script.add(_SCRUB)
         script.add(_ERASURES)

@@ -16,10 +16,11 @@ from adjourn.errors import AdjournError, UnknownRun
 from adjourn.stores.address import without_password
 from adjourn.stores.channel import Ears
 from adjourn.stores.erasure import Hold
+from adjourn.stores.fleet import Queue, WorkerCard
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Endpoint, Notification
 from adjourn.stores.polled_channel import PolledChannel
-from adjourn.stores.postgres import audit, conversation_turns, due, inbox, lists
+from adjourn.stores.postgres import audit, conversation_turns, due, fleet, inbox, lists
 from adjourn.stores.postgres.audit import PostgresAudit
 from adjourn.stores.postgres.connections import (
     Connection,
@@ -47,6 +48,7 @@ from adjourn.stores.rows import first_column, parsed
 from adjourn.stores.rules import transaction as sheet
 from adjourn.stores.rules.conversation_turns import turns_of
 from adjourn.stores.rules.lease import misfitting
+from adjourn.stores.rules.roster import listing
 from adjourn.stores.rules.transaction import Each, RecordedRefusal, StoreRule, Whole
 from adjourn.stores.rules.values import ReadRequest, Writes
 from adjourn.stores.run_row import RunRow
@@ -389,6 +391,18 @@ class PostgresStore(PostgresAudit):
     async def workers(self) -> dict[str, float]:
         """See `Store.workers`."""
         return dict(await self.rows("select id, until from adjourn.worker"))
+
+    async def roster(
+        self, put: WorkerCard | None = None, *, drop: Sequence[str] = ()
+    ) -> list[WorkerCard]:
+        """See `Store.roster`."""
+        if put is not None or drop:
+            await self._write(listing(put, drop))
+        return list(map(fleet.card, first_column(await self.rows(fleet.ROSTER))))
+
+    async def queues(self) -> list[Queue]:
+        """See `Store.queues`."""
+        return list(starmap(Queue, await self.rows(fleet.QUEUES, now=self.now())))
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""

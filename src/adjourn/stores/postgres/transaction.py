@@ -162,7 +162,9 @@ class LockedBook:
         found: dict[str, RunRow] = {}
         for row in map(run_row, chain.from_iterable(sets[-1 - len(due.FIND) : -1])):
             found[row.id] = row
-        chosen = sorted(found.values(), key=lambda row: (row.updated_at, row.n))[: find.limit]
+        chosen = sorted(found.values(), key=lambda row: (-row.priority, row.updated_at, row.n))[
+            : find.limit
+        ]
         self._found = {row.id: row for row in chosen}
         return list(self._found)
 

@@ -52,6 +52,7 @@ def erase(sheet: Sheet, run: str, by: str, reason: str, origin: str) -> Erasure 
         b"",
     )
     row.worker, row.epoch, row.stopped, row.chapter, row.erased = "", 0, False, 0, record.at
+    row.priority = 0
     sheet.wipe()
     append(sheet, row, 0, record)
     sheet.save(row)

@@ -181,6 +181,7 @@ def new_row(started: Started) -> RunRow:
         digest(started.kind, started.program, started.input),
         created_at=started.at,
         updated_at=started.at,
+        priority=started.priority,
     )
 
 

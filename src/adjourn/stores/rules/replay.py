@@ -31,6 +31,7 @@ ROW = (
     "stopped",
     "requesters",
     "chapter",
+    "priority",
     "created_at",
     "updated_at",
 )

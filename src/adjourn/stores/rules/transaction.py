@@ -408,7 +408,7 @@ class StoreRule(msgspec.Struct, frozen=True):
 
 class Find(msgspec.Struct, frozen=True):
     """Runs that a worker could take: those of these programs that are due and that nobody holds,
-    the oldest first; not those in `but`.
+    the oldest of the highest priority first; not those in `but`.
 
     `replaces` and `spares`: see `Store.claim`.
     """

@@ -10,6 +10,7 @@ import msgspec
 from adjourn.core.status import Status
 from adjourn.stores.audit import AuditLine
 from adjourn.stores.erasure import Hold
+from adjourn.stores.fleet import WorkerCard
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Endpoint, Notification, Wake
 from adjourn.stores.protocol import Halt
@@ -169,6 +170,8 @@ class Writes(msgspec.Struct):
     drop_holds: list[str] = []
     signed: bool | None = None
     misfit: Misfit | None = None
+    card: WorkerCard | None = None
+    drop_cards: list[str] = []
     put_endpoints: list[Endpoint] = []
     drop_endpoints: list[str] = []
     post: list[Notification] = []

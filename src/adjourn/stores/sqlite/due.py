@@ -16,7 +16,7 @@ _DUE = (
     f"'cancelling') and {_MINE} "
     f"union select {COLUMNS} from run indexed by run_wake where wake_at > 0 and wake_at <= ?2 and {_MINE} "
     f"union select {COLUMNS} from run indexed by run_blocked where blocked <> '' and "
-    f"{_MINE} order by updated_at"
+    f"{_MINE} order by priority desc, updated_at"
 )
 _AHEAD = """
 select b.id from run r
@@ -52,7 +52,7 @@ def ahead(db: Any, row: RunRow) -> str:
 
 def due(db: Any, programs: Sequence[str], now: float) -> Iterator[RunRow]:
     """The runs of these programs in which a worker has something to do, whoever has them; the
-    oldest first.
+    oldest of the highest priority first.
 
     Not limited by SQL: those that are halted still must not crowd out those that are due.
     """

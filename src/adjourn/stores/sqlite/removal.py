@@ -19,7 +19,10 @@ def wipe(db: Any, row: RunRow, last: int) -> None:
         "update journal set head = x'' where key between ? and ? - 1", (first, row.n << 32 | last)
     )
     _clear_beside(db, row)
-    sql = "update run set labels = ?, title = ?, input_digest = ?, salt = ?, erased = ? where n = ?"
+    sql = (
+        "update run set labels = ?, title = ?, input_digest = ?, salt = ?, erased = ?, priority = 0 "
+        "where n = ?"
+    )
     db.execute(
         sql, (encode(row.labels).decode(), row.title, row.input_digest, row.salt, row.erased, row.n)
     )

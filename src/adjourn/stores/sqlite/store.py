@@ -19,6 +19,7 @@ from adjourn.core.status import Status
 from adjourn.errors import AdjournError, StoreError, UnknownRun
 from adjourn.stores.channel import Ears
 from adjourn.stores.erasure import Hold
+from adjourn.stores.fleet import Queue, WorkerCard
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Endpoint, Notification
 from adjourn.stores.polled_channel import PolledChannel
@@ -26,6 +27,7 @@ from adjourn.stores.protocol import Bell, Filter, Turn
 from adjourn.stores.rows import parsed
 from adjourn.stores.rules import transaction as sheet
 from adjourn.stores.rules.lease import misfitting
+from adjourn.stores.rules.roster import listing
 from adjourn.stores.rules.transaction import Each, RecordedRefusal, StoreRule, Whole
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.sqlite import lists, removal
@@ -34,6 +36,7 @@ from adjourn.stores.sqlite.batch_thread import BatchThread
 from adjourn.stores.sqlite.connection import bring_up_to_date, connect
 from adjourn.stores.sqlite.conversation_turns import read_followed, read_turns
 from adjourn.stores.sqlite.due import due
+from adjourn.stores.sqlite.fleet import queues, roster
 from adjourn.stores.sqlite.heartbeat import SQLitePulse
 from adjourn.stores.sqlite.live_channel import sqlite_channel
 from adjourn.stores.sqlite.rows import (
@@ -347,6 +350,19 @@ class SQLiteStore(SQLiteAudit):
     async def workers(self) -> dict[str, float]:
         """See `Store.workers`."""
         return await self._reader.ask(lambda db: dict(db.execute("select id, until from worker")))
+
+    async def roster(
+        self, put: WorkerCard | None = None, *, drop: Sequence[str] = ()
+    ) -> list[WorkerCard]:
+        """See `Store.roster`."""
+        if put is not None or drop:
+            await self._write(listing(put, drop))
+        return await self._reader.ask(roster)
+
+    async def queues(self) -> list[Queue]:
+        """See `Store.queues`."""
+        now = self.now()
+        return await self._reader.ask(lambda db: queues(db, now))
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""

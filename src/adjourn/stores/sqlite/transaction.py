@@ -19,6 +19,7 @@ from adjourn.stores.seals import Covered, Seal, sealed_head
 from adjourn.stores.sqlite import removal
 from adjourn.stores.sqlite.conversation_turns import read_conversation, read_last, read_later
 from adjourn.stores.sqlite.due import ahead, asleep, due
+from adjourn.stores.sqlite.fleet import write_cards
 from adjourn.stores.sqlite.heartbeat import BEAT, FORGET
 from adjourn.stores.sqlite.rows import (
     COLUMNS,
@@ -439,6 +440,7 @@ class SQLiteBook:
                 row.salt,
                 row.erased,
                 row.chapter,
+                row.priority,
             )
             [(row.n,)] = self._db.execute(_INSERT, values).fetchall()
         elif writes.wiped:
@@ -493,6 +495,8 @@ class SQLiteBook:
             or writes.drop_holds
             or writes.signed is not None
             or writes.misfit
+            or writes.card
+            or writes.drop_cards
             or writes.put_endpoints
             or writes.drop_endpoints
             or writes.put_letters
@@ -529,6 +533,7 @@ class SQLiteBook:
                 db.execute("insert into meta values ('signed', 'yes')")
         if misfit := writes.misfit:
             db.execute(_MISFIT, (misfit.seq, msgspec.json.encode(misfit).decode(), misfit.run))
+        write_cards(db, writes)
         self._write_outbox(writes)
         self._write_wakes(writes)
         if seal := writes.seal:

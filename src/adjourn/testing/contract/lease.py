@@ -268,6 +268,36 @@ class Claiming(ContractFixtures):
         assert await self.take(store, "w2") == ["b"]
         assert await self.take(store, "w3") == []
 
+    async def test_those_of_a_higher_priority_are_taken_first_and_then_the_oldest(
+        self, store: Store, clock: FakeClock
+    ) -> None:
+        for run, priority in (("low", -1), ("old", 0), ("new", 0), ("high", 5)):
+            await store.create(started(run, options={"priority": priority} if priority else {}))
+            clock.advance(1)
+        assert [row.id for row in await store.due(["clerk"])] == ["high", "old", "new", "low"]
+        assert [row.priority for row in await store.due(["clerk"])] == [5, 0, 0, -1]
+        assert await self.take(store, limit=1) == ["high"]
+        assert await self.take(store, "w2", limit=2) == ["old", "new"]
+        assert await self.take(store, "w3") == ["low"]
+
+    async def test_one_of_a_higher_priority_whose_time_has_come_passes_by_those_that_are_ready(
+        self, store: Store, clock: FakeClock
+    ) -> None:
+        await store.create(started("urgent", options={"priority": 1}))
+        lease = await claim(store, "urgent")
+        await commit(store, lease, [replied()], [Parked(wake_at=clock.now() + 10)])
+        await store.create(started("ready"))
+        assert await self.take(store, limit=1) == ["ready"]
+        await store.create(started("later"))
+        clock.advance(10)
+        assert await self.take(store, "w2", limit=1) == ["urgent"]
+
+    async def test_what_is_no_priority_counts_as_none(self, store: Store) -> None:
+        for run, said in (("a", "high"), ("b", True), ("c", 10**9), ("d", None)):
+            await store.create(started(run, options={"priority": said}))
+        found = {row.id: row.priority for row in await store.due(["clerk"])}
+        assert found == {"a": 0, "b": 0, "c": 1000, "d": 0}
+
     async def test_it_is_a_lease_like_any_other(self, store: Store, clock: FakeClock) -> None:
         await store.create(started())
         [lease] = await store.claim(["clerk"], "w1", TTL, 1)

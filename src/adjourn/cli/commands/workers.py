@@ -1,0 +1,122 @@
+"""`adjourn workers`: who works on the runs of a database, and what waits for them."""
+
+from collections.abc import Sequence
+
+import typer
+from rich.text import Text
+
+from adjourn.cli.error_report import says
+from adjourn.cli.opened_database import with_runtime
+from adjourn.cli.options import Db, Json
+from adjourn.cli.terminal.console import fit, out, print_json, say, widths
+from adjourn.cli.terminal.format import DIM, age, count
+from adjourn.runtime.runtime import Runtime
+from adjourn.views.fleet_view import FleetView, QueueView, UnfitView, WorkerView
+from adjourn.views.visible import visible
+
+app = typer.Typer()
+STATES = {
+    "working": ("▶", "cyan", "working"),
+    "idle": ("○", DIM, "idle"),
+    "draining": ("◐", "magenta", "draining"),
+    "not_answering": ("✗", "red", "not answering"),
+}
+WORKERS = ("WORKER", "STATE", "SEEN", "SLOTS", "ADVANCES", "VERSION")
+QUEUES = ("AGENT", "READY", "OLDEST", "WORKING", "WORKERS")
+UNFIT = ("AGENT", "RUNS", "OLDEST", "WHY")
+
+
+@app.command()
+@says("Not shown")
+def workers(db: Db = None, as_json: Json = False) -> None:
+    """List workers, ready runs, and runs that no worker fits."""
+
+    async def work(rt: Runtime) -> FleetView:
+        return await rt.fleet()
+
+    fleet = with_runtime(db, work)
+    if as_json:
+        print_json(fleet)
+        return
+    _print_workers(fleet)
+    _print_table(QUEUES, [_queue_cells(queue, fleet.now) for queue in fleet.queues])
+    _print_table(UNFIT, [_unfit_cells(unfit, fleet.now) for unfit in fleet.unfit])
+    say(Text(_sentence(fleet), style=DIM))
+
+
+def _sentence(fleet: FleetView) -> str:
+    said = f"{fleet.alive} of {count(len(fleet.workers), 'worker')} alive, "
+    said += f"{fleet.running} of {count(fleet.slots, 'slot')} in use."
+    if fleet.ready:
+        oldest = age(fleet.now - fleet.oldest_at)
+        said += f" {count(fleet.ready, 'run is', 'runs are')} ready, the oldest for {oldest}."
+    if fleet.unfit:
+        lost = sum(unfit.runs for unfit in fleet.unfit)
+        said += f" {count(lost, 'run fits', 'runs fit')} no worker: they wait, nothing is lost."
+    return said
+
+
+def _print_workers(fleet: FleetView) -> None:
+    rows = [_worker_cells(worker, fleet.now) for worker in fleet.workers]
+    wide = widths([WORKERS, *rows], len)
+    out().print(Text(_line(WORKERS, wide), style=DIM))
+    for worker, row in zip(fleet.workers, rows, strict=True):
+        line, begin = Text(_line(row, wide)), wide[0] + 2
+        line.stylize(STATES[worker.state][1], begin, begin + wide[1])
+        out().print(line)
+
+
+def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    if not rows:
+        return
+    wide = widths([head, *rows], len)
+    out().print("", Text(_line(head, wide), style=DIM))
+    for row in rows:
+        out().print(_line(row, wide))
+
+
+def _line(cells: Sequence[str], wide: Sequence[int]) -> str:
+    return "  ".join(map(fit, cells, wide)).rstrip()
+
+
+def _worker_cells(worker: WorkerView, now: float) -> tuple[str, ...]:
+    glyph, _, word = STATES[worker.state]
+    seen = "–"
+    if worker.seen_at:
+        seen = f"{age(now - worker.seen_at)} ago"
+    slots = "–"
+    if worker.slots:
+        slots = f"{worker.running} of {worker.slots}"
+    return (
+        f"{visible(worker.host)} {worker.pid}",
+        f"{glyph} {word}",
+        seen,
+        slots,
+        ", ".join(map(visible, worker.programs)) or "–",
+        visible(worker.version) or "–",
+    )
+
+
+def _queue_cells(queue: QueueView, now: float) -> tuple[str, ...]:
+    return (
+        visible(queue.agent),
+        str(queue.ready),
+        _since(queue.oldest_at, now),
+        str(queue.working),
+        str(queue.workers),
+    )
+
+
+def _unfit_cells(unfit: UnfitView, now: float) -> tuple[str, ...]:
+    return (
+        visible(unfit.agent),
+        str(unfit.runs),
+        _since(unfit.oldest_at, now),
+        visible(unfit.why),
+    )
+
+
+def _since(at: float, now: float) -> str:
+    if not at:
+        return "–"
+    return age(now - at)

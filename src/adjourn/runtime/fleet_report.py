@@ -1,0 +1,36 @@
+"""The fleet of a store, gathered for people to see: who works, what waits, and what nobody fits."""
+
+from adjourn.core.status import Status
+from adjourn.driver.identity import Life, life_of
+from adjourn.errors import UnknownRun
+from adjourn.stores.protocol import Store
+from adjourn.views.fleet_view import FleetView, UnfitRun, fleet_view
+
+LOOKED_AT = 200
+"""So many runs that workers have refused are looked at."""
+
+
+async def fleet_of(store: Store) -> FleetView:
+    """See `Runtime.fleet`."""
+    cards, leases = await store.roster(), await store.workers()
+    queues, unfit = await store.queues(), await _unfit(store)
+    gone = [worker for worker in (*leases, *(card.id for card in cards)) if _is_gone(worker)]
+    return fleet_view(cards, leases, queues, unfit, store.now(), gone)
+
+
+async def _unfit(store: Store) -> list[UnfitRun]:
+    found: list[UnfitRun] = []
+    for note in (await store.misfits())[:LOOKED_AT]:
+        if note.queued:
+            continue
+        try:
+            row = await store.get(note.run)
+        except UnknownRun:
+            continue
+        if row.status == Status.READY and not row.worker:
+            found.append(UnfitRun(row.program, row.updated_at, note))
+    return found
+
+
+def _is_gone(worker: str) -> bool:
+    return life_of(worker) is Life.DEAD

@@ -1,0 +1,63 @@
+"""The workers of a store as they describe themselves, and what waits for them: for people to see.
+Nothing is decided by it."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+
+class WorkerCard(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a worker says of itself every `every` seconds; `seen_at` is the store's time of the last
+    one.
+
+    `programs`: the agents and flows that it advances, each with its version. `slots`: how many runs
+    it advances at the same time, and `running` how many it does. `draining`: it takes no more runs.
+    """
+
+    id: str
+    host: str = ""
+    pid: int = 0
+    version: str = ""
+    programs: dict[str, str] = {}
+    slots: int = 0
+    running: int = 0
+    draining: bool = False
+    every: float = 0.0
+    began_at: float = 0.0
+    seen_at: float = 0.0
+
+
+class Queue(msgspec.Struct, frozen=True):
+    """Runs of one agent or flow: how many are ready and free, since when the oldest of them is, and
+    how many a worker has."""
+
+    program: str
+    ready: int = 0
+    oldest_at: float = 0.0
+    working: int = 0
+
+
+class Fleet(Protocol):
+    """Who works on the runs of a store, and how much there is to do."""
+
+    async def roster(
+        self, put: WorkerCard | None = None, *, drop: Sequence[str] = ()
+    ) -> list[WorkerCard]:
+        """The cards of workers, in the order of their ids. Who has runs is not asked here: see
+        `workers`.
+
+        Args:
+            put: keep this first, in the place of the one that the worker had; its `seen_at` is the
+                time of the transaction.
+            drop: remove the cards of these first.
+        """
+        ...
+
+    async def queues(self) -> list[Queue]:
+        """What is ready or in the hands of a worker, by agent or flow, in the order of their names.
+
+        Ready is what a worker could take now: also a run whose time to wake has come, but not one
+        that waits for a halt to be lifted.
+        """
+        ...

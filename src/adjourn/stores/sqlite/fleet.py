@@ -1,0 +1,44 @@
+"""The cards of workers and the queues of programs in a SQLite file: functions of a connection."""
+
+from itertools import starmap
+from typing import Any
+
+import msgspec
+
+from adjourn.stores.fleet import Queue, WorkerCard
+from adjourn.stores.rows import first_column
+from adjourn.stores.rules.values import Writes
+
+_card = msgspec.json.Decoder(WorkerCard)
+_PUT = "insert into roster values (?, ?) on conflict (id) do update set body = excluded.body"
+_QUEUES = """
+with free (program, at) as (
+    select program, updated_at from run indexed by run_due
+        where status in ('ready', 'pausing', 'cancelling') and worker = ''
+    union all
+    select program, wake_at from run indexed by run_wake
+        where wake_at > 0 and wake_at <= ? and worker = '' and status in ('waiting', 'stuck')),
+taken (program) as (select program from run indexed by run_worker where worker <> '')
+select program, sum(ready), coalesce(min(at), 0.0), sum(working) from (
+    select program, 1 as ready, at, 0 as working from free
+    union all select program, 0, null, 1 from taken
+) group by program order by program
+"""
+
+
+def write_cards(db: Any, writes: Writes) -> None:
+    """What a rule says of workers' cards."""
+    for worker in writes.drop_cards:
+        db.execute("delete from roster where id = ?", (worker,))
+    if card := writes.card:
+        db.execute(_PUT, (card.id, msgspec.json.encode(card).decode()))
+
+
+def roster(db: Any) -> list[WorkerCard]:
+    """See `Store.roster`."""
+    return list(map(_card.decode, first_column(db.execute("select body from roster order by id"))))
+
+
+def queues(db: Any, now: float) -> list[Queue]:
+    """See `Store.queues`."""
+    return list(starmap(Queue, db.execute(_QUEUES, (now,))))

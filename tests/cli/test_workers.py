@@ -1,0 +1,219 @@
+"""A fleet of real workers: who is listed, how one drains, and which runs no worker fits."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+from tests.again import in_time, wait_until
+from tests.cli.conftest import SECONDS, Run
+
+from adjourn import Runtime
+from adjourn.core.records import Returned, Started
+
+HALL = """
+import asyncio
+from pathlib import Path
+
+from adjourn import Agent, ToolContext, tool
+from adjourn.testing import ScriptedModel, call
+
+
+@tool(effect="unsafe")
+async def works(ctx: ToolContext) -> str:
+    '''Writes down that it began, and ends when there is a file that says so.'''
+    with open("ledger", "a") as file:
+        file.write(ctx.run_id + chr(10))
+    while not Path("go").exists():
+        await asyncio.sleep(0.01)
+    return "done"
+
+
+slow = Agent("slow", model=ScriptedModel([call("works")], "Ended."), tools=[works])
+other = Agent("other", model=ScriptedModel("Ended."))
+both = [slow, other]
+"""
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def hall() -> str:
+    """A file with two agents."""
+    Path("hall.py").write_text(HALL)
+    return "hall.py"
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", id="postgres")])
+def db(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The database that every command means."""
+    if request.param == "sqlite":
+        address = "sqlite:///adjourn.db"
+    else:
+        address = request.getfixturevalue("postgres").fresh()
+    monkeypatch.setenv("ADJOURN_DB", address)
+    return address
+
+
+@pytest.fixture
+def worker() -> Iterator[Start]:
+    begun: list[subprocess.Popen[str]] = []
+
+    def start(*args: str) -> subprocess.Popen[str]:
+        one = subprocess.Popen(
+            [sys.executable, "-m", "adjourn", "worker", *args],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+        begun.append(one)
+        hear(one, "advances")
+        return one
+
+    yield start
+    for one in begun:
+        if one.poll() is None:
+            one.kill()
+        one.communicate()
+
+
+def hear(one: subprocess.Popen[str], words: str) -> None:
+    """Read what a worker says until these words come."""
+    stream: IO[str] | None = one.stderr
+    assert stream is not None
+    for line in stream:
+        if words in line:
+            return
+    raise AssertionError(f"the worker never said {words!r}")
+
+
+def until(true: Callable[[], Any]) -> Any:
+    """What it gives, once that is something."""
+    limit = time.monotonic() + SECONDS
+    while not (found := true()):
+        wait_until(limit)
+        time.sleep(0.02)
+    return found
+
+
+def create(db: str, run: str, agent: str = "slow", priority: int = 0) -> None:
+    """Put a run into the store as another process would, and do not advance it."""
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        import hall  # type: ignore[import-not-found] # pyright: ignore
+    finally:
+        sys.path.pop(0)
+        sys.modules.pop("hall", None)
+    program: Any = getattr(hall, agent)  # pyright: ignore
+    options = {"priority": priority}
+    start = Started(run=run, kind="agent", program=agent, fingerprint=program.fingerprint, options=options)
+
+    async def work() -> None:
+        async with Runtime(db) as rt:
+            await rt.store.create(start)
+
+    asyncio.run(work())
+
+
+def journal(db: str, run: str) -> list[Any]:
+    """Its records."""
+
+    async def work() -> list[Any]:
+        async with Runtime(db) as rt:
+            return [record for _, record in await rt.store.load(run)]
+
+    return asyncio.run(work())
+
+
+def begun() -> list[str]:
+    """The runs whose tool began, as often as it did."""
+    try:
+        return Path("ledger").read_text().split()
+    except FileNotFoundError:
+        return []
+
+
+def test_a_worker_that_drains_finishes_what_runs_takes_nothing_new_and_says_so(
+    adjourn: Run, db: str, hall: str, worker: Start
+) -> None:
+    one = worker(f"{hall}:slow", "--grace", str(SECONDS))
+    create(db, "r-1")
+    until(begun)
+    one.send_signal(signal.SIGTERM)
+    hear(one, "Stopping")
+    create(db, "r-2")
+    [seen] = until(lambda: [x for x in adjourn("workers", "--json").json["workers"] if x["state"] == "draining"])
+    assert (seen["pid"], seen["slots"], seen["running"], seen["programs"]) == (one.pid, 100, 1, ["slow"])
+    Path("go").touch()
+    assert one.wait(SECONDS) == 0
+    assert sum(isinstance(record, Returned) for record in journal(db, "r-1")) == 1
+    assert len(journal(db, "r-2")) == 1, "nobody has taken it"
+    assert adjourn("workers", "--json").json["workers"] == []
+    two = worker(f"{hall}:slow")
+    for run in ("r-1", "r-2"):
+        assert adjourn("watch", run, "--json").code == 0
+    assert sorted(begun()) == ["r-1", "r-2"], "no call ran twice"
+    two.send_signal(signal.SIGTERM)
+    assert two.wait(SECONDS) == 0
+
+
+def test_a_second_signal_ends_a_worker_at_once_and_its_call_is_in_doubt(
+    adjourn: Run, db: str, hall: str, worker: Start
+) -> None:
+    one = worker(f"{hall}:slow", "--grace", "600")
+    create(db, "r-1")
+    until(begun)
+    one.send_signal(signal.SIGTERM)
+    hear(one, "Stopping")
+    start = time.monotonic()
+    one.send_signal(signal.SIGTERM)
+    assert one.wait(SECONDS) == 130
+    in_time(time.monotonic() - start, 5.0)
+    Path("go").touch()
+    worker(f"{hall}:slow")
+    [item] = until(lambda: adjourn("inbox", "--json").json)
+    assert (item["run_id"], item["kind"]) == ("r-1", "in_doubt")
+    assert begun() == ["r-1"], "it is a person who says whether it runs again"
+
+
+def test_workers_are_listed_with_what_they_advance_and_what_no_worker_has(
+    adjourn: Run, db: str, hall: str, worker: Start
+) -> None:
+    one = worker(f"{hall}:both", "--agent", "slow", "--concurrency", "3")
+    create(db, "o-1", "other")
+    create(db, "r-1")
+    until(begun)
+    found = until(lambda: [x for x in [adjourn("workers", "--json").json] if x["alive"]])[0]
+    [seen] = found["workers"]
+    assert (seen["pid"], seen["slots"], seen["programs"]) == (one.pid, 3, ["slow"])
+    queues = {queue["agent"]: (queue["ready"], queue["working"], queue["workers"]) for queue in found["queues"]}
+    assert queues == {"other": (1, 0, 0), "slow": (0, 1, 1)}
+    [unfit] = found["unfit"]
+    assert (unfit["agent"], unfit["runs"], unfit["why"]) == ("other", 1, "no worker has this agent or flow")
+    said = adjourn("workers")
+    assert said.code == 0 and "no worker has this agent" in said.out and "1 run fits no worker" in said.err
+    one.kill()
+    one.wait(SECONDS)
+    [dead] = adjourn("workers", "--json").json["workers"]
+    assert (dead["pid"], dead["state"]) == (one.pid, "not_answering")
+    assert "not answering" in adjourn("workers").out
+
+
+def test_ready_runs_of_a_higher_priority_are_taken_first(adjourn: Run, db: str, hall: str, worker: Start) -> None:
+    Path("go").touch()
+    for run, priority in (("low", -5), ("normal", 0), ("high", 5)):
+        create(db, run, priority=priority)
+    worker(f"{hall}:both", "--agent", "slow", "--concurrency", "1")
+    until(lambda: len(begun()) == 3)
+    assert begun() == ["high", "normal", "low"]
+
+
+def test_an_agent_that_is_none_of_the_programs_is_wrong_input(adjourn: Run, hall: str) -> None:
+    said = adjourn("worker", f"{hall}:slow", "--agent", "nobody")
+    assert said.code == 2 and "They are 'slow'" in said.err
