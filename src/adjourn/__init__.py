@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from adjourn.core.decision import Decision
     from adjourn.core.interrupt import Interrupt, PendingToolCall as PendingToolCall, Seat as Seat
     from adjourn.core.messages import Usage
-    from adjourn.core.policy import Policy, Verdict as Verdict, allow, ask, deny
+    from adjourn.core.policy import Policy
+    from adjourn.core.policy_rule import Verdict as Verdict, allow, ask, deny
     from adjourn.core.rebuilt_requests import SentRequest as SentRequest
     from adjourn.core.stop_conditions import (
         External,
@@ -183,7 +184,8 @@ _HOMES = {
     "core.decision": "Decision",
     "core.interrupt": "Interrupt PendingToolCall Seat",
     "core.messages": "Usage",
-    "core.policy": "Policy Verdict allow ask deny",
+    "core.policy": "Policy",
+    "core.policy_rule": "Verdict allow ask deny",
     "core.rebuilt_requests": "SentRequest",
     "core.stop_conditions": "External MaxCost MaxSteps MaxTime MaxTokens TextMention ToolCalled",
     "runtime.checkpoint": "Checkpoint",

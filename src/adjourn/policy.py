@@ -14,7 +14,8 @@ from adjourn.core.conditions import (
     path_under,
     under,
 )
-from adjourn.core.policy import Policy, Verdict, allow, ask, deny
+from adjourn.core.policy import Policy
+from adjourn.core.policy_rule import Verdict, allow, ask, deny
 
 __all__ = [
     # rules

@@ -23,7 +23,7 @@ from adjourn import (
     pause_for,
     tool,
 )
-from adjourn.core.policy import Rule
+from adjourn.core.policy_rule import Rule
 from adjourn.testing import ScriptedModel, call
 
 # Secrets

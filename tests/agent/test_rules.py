@@ -22,7 +22,7 @@ from adjourn import (
     path_under,
     tool,
 )
-from adjourn.core.policy import Rule
+from adjourn.core.policy_rule import Rule
 from adjourn.core.records import Asked
 from adjourn.testing import ScriptedModel, call
 

@@ -74,6 +74,10 @@ CONDITIONS: dict[str, Condition] = {
     "5_shown": Condition(
         "what was asked may be changed under its digest", "if not is_as_shown(run, asked):", "if False:", "asked.describes"
     ),
+    "5_edits": Condition(
+        "arguments are changed that nobody may change", "if edit is not None and not may_edit(asked):", "if False:",
+        "an edit that no rule allows",
+    ),
     "6_deadline": Condition(
         "an agreement after the deadline counts", "if asked.expires and max(", "if False and max(", "late"
     ),

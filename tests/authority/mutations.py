@@ -287,6 +287,22 @@ def an_edit(random: Random, a: Agreement) -> Agreement:
     return replace(a, decisions=(*a.decisions[:-1], replace(a.decisions[-1], edit=edit)))
 
 
+def an_edit_that_no_rule_allows(random: Random, a: Agreement) -> Agreement | None:
+    """Shown as it is: nobody may change its arguments, not even into the same."""
+    if a.asked.kind != "approval":
+        return None
+    asked = sealed(a.run, replace(a.asked, schema=False))
+    [*others, last] = (replace(x, digest=asked.digest) for x in a.decisions)
+    return replace(a, asked=asked, decisions=(*others, replace(last, edit=last.edit or a.asked.args)))
+
+
+def edits_allowed_after_the_fact(random: Random, a: Agreement) -> Agreement | None:
+    """It was shown as it is, and the record says something else now."""
+    shown = sealed(a.run, replace(a.asked, schema=False))
+    decisions = tuple(replace(x, digest=shown.digest) for x in a.decisions)
+    return replace(a, asked=replace(shown, schema={"type": "object"}), decisions=decisions)
+
+
 def another_choice(random: Random, a: Agreement) -> Agreement | None:
     """About a call in doubt: not that it shall run."""
     if a.asked.kind != "in_doubt":
@@ -351,7 +367,8 @@ MUTATIONS: dict[str, Mutate] = {
             another_run, other_bytes, another_definition, another_call, one_agreed_once, another_errand, a_rule_more, a_tighter_rule,
             an_escalation_nobody_was_shown,
             a_weaker_rule_shown, a_vote_less, one_voter_twice, a_voter_of_no_group, a_voter_has_shaped_it, nobody_knows_who_asked,
-            a_denial, no_digest, an_edit, another_choice, a_value, lapsed, late, signed_late, not_genuine, used,
+            a_denial, no_digest, an_edit, an_edit_that_no_rule_allows,
+            edits_allowed_after_the_fact, another_choice, a_value, lapsed, late, signed_late, not_genuine, used,
         )
     },
 }  # fmt: skip

@@ -29,7 +29,7 @@ from adjourn import (
     under,
 )
 from adjourn.core.conditions import Condition
-from adjourn.core.policy import Rule
+from adjourn.core.policy_rule import Rule
 
 COMPANY = email_in("example.com")
 SITES = host_in("example.com", "*.example.org", ".example.net", "api.example.com:8443", "127.0.0.1", "[::1]:8080")

@@ -8,7 +8,7 @@ import pytest
 from adjourn import Policy, ask
 from adjourn.core.authority import Vote, is_filled
 from adjourn.core.fingerprint import changes
-from adjourn.core.policy import Rule
+from adjourn.core.policy_rule import Rule
 
 THEN: dict[str, Any] = {
     "name": "refunds",

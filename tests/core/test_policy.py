@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjourn import InvalidDefinition, Policy, Verdict, allow, ask, deny, eq, ge, gt, le, lt, matches, ne, one_of, under
-from adjourn.core.policy import Condition, Judgement, Rule, strictest
+from adjourn.core.policy import Condition, Judgement, strictest
+from adjourn.core.policy_rule import Rule, ToolTraits
 
 REFUND = {"order": "123", "cents": 500, "urgent": False}
 
@@ -128,7 +129,7 @@ NO_PATH = {"type": "object", "properties": {"cents": {"type": "integer"}}}
 @pytest.mark.parametrize("schema", [PATH, True, {}, {"type": "object"}])
 def test_a_condition_on_an_argument_that_was_not_given_but_could_have_been_asks(schema: Any) -> None:
     for rule in (ask("refund", when={"path": under("/etc")}), deny("*", when={"path": under("/etc")}, reason="no")):
-        judged = Policy([rule], default="allow").judge("refund", REFUND, schema)
+        judged = Policy([rule], default="allow").judge("refund", REFUND, ToolTraits(schema))
         assert judged.verdict == Verdict.ASK
         assert judged.reason == f"«{rule.text}» depends on 'path', which is not given"
         assert [one.slots for one in judged.rules] == [rule.asking.slots]
@@ -136,19 +137,19 @@ def test_a_condition_on_an_argument_that_was_not_given_but_could_have_been_asks(
 
 def test_what_is_given_decides_before_what_is_not() -> None:
     rule = deny("refund", when={"path": under("/etc"), "cents": gt(1000)})
-    assert Policy([rule], default="allow").judge("refund", {"cents": 5}, PATH).verdict == Verdict.ALLOW
-    assert Policy([rule], default="allow").judge("refund", {"cents": 5000}, PATH).verdict == Verdict.ASK
+    assert Policy([rule], default="allow").judge("refund", {"cents": 5}, ToolTraits(PATH)).verdict == Verdict.ALLOW
+    assert Policy([rule], default="allow").judge("refund", {"cents": 5000}, ToolTraits(PATH)).verdict == Verdict.ASK
 
 
 def test_a_rule_that_allows_does_not_allow_what_it_cannot_see() -> None:
     rule = allow("refund", when={"path": under("/srv")})
-    assert Policy([rule], default="deny").judge("refund", {}, PATH).verdict == Verdict.DENY
+    assert Policy([rule], default="deny").judge("refund", {}, ToolTraits(PATH)).verdict == Verdict.DENY
 
 
 def test_a_rule_about_an_argument_that_a_tool_does_not_have_is_not_about_that_tool() -> None:
-    assert Policy([deny("*", when={"path": under("/etc")})], default="allow").judge("x", {}, NO_PATH).verdict == (
-        Verdict.ALLOW
-    )
+    assert Policy([deny("*", when={"path": under("/etc")})], default="allow").judge(
+        "x", {}, ToolTraits(NO_PATH)
+    ).verdict == (Verdict.ALLOW)
 
 
 def test_a_callable_judges_the_whole_call() -> None:
@@ -318,3 +319,59 @@ def test_a_definition_that_cannot_work_is_refused_when_it_is_made(make: Callable
 
 def test_durations_are_seconds_or_a_timedelta() -> None:
     assert ask("x", expires_in=timedelta(hours=1)).expires_in == ask("x", expires_in=3600).expires_in == 3600.0
+
+
+# What a tool does
+
+
+UNSAFE, SAFE = ToolTraits(effect="unsafe"), ToolTraits(effect="idempotent")
+UNDOABLE = ToolTraits(effect="unsafe", undo=True)
+
+
+@pytest.mark.parametrize(
+    ("rule", "traits", "applies"),
+    [
+        (ask(effect="unsafe", undo=False), UNSAFE, True),
+        (ask(effect="unsafe", undo=False), UNDOABLE, False),
+        (ask(effect="unsafe", undo=False), SAFE, False),
+        (ask(effect="unsafe"), UNDOABLE, True),
+        (ask(undo=False), SAFE, True),
+        (ask(undo=True), UNDOABLE, True),
+        (ask(undo=True), UNSAFE, False),
+        (ask("ref*", effect="unsafe"), UNSAFE, True),
+        (ask("other", effect="unsafe"), UNSAFE, False),
+        (ask("refund", effect="unsafe", when={"cents": gt(10**9)}), UNSAFE, False),
+        (deny(effect="unsafe"), UNSAFE, True),
+        (deny(undo=False), UNDOABLE, False),
+        (ask(), SAFE, True),
+    ],
+)
+def test_a_rule_may_be_about_what_a_tool_does(rule: Rule, traits: ToolTraits, applies: bool) -> None:
+    expected = rule.verdict if applies else Verdict.ALLOW
+    assert Policy([rule], default="allow").judge("refund", REFUND, traits).verdict == expected
+
+
+def test_of_a_tool_that_nobody_describes_the_worst_is_assumed() -> None:
+    assert Policy([ask(effect="unsafe", undo=False)], default="allow").judge("x", {}).verdict == Verdict.ASK
+
+
+def test_what_a_rule_says_of_a_tool_is_in_its_text() -> None:
+    assert ask(effect="unsafe", undo=False).text == "ask unsafe * without undo"
+    assert deny("db_*", undo=True).text == "deny db_* with undo"
+    assert ask("refund", edits=False, when={"cents": gt(5)}).text == "ask refund as it is when cents > 5"
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (
+            lambda: ask(effect=cast("Any", "harmless")),
+            "effect= must be one of 'read', 'idempotent', 'verifiable', 'unsafe', got 'harmless'",
+        ),
+        (lambda: deny(undo=cast("Any", "no")), "undo= must be True, False or None, got 'no'"),
+        (lambda: ask(edits=cast("Any", "no")), "edits= is True or False"),
+    ],
+)
+def test_what_no_tool_can_be_is_refused(make: Callable[[], Rule], said: str) -> None:
+    with pytest.raises(InvalidDefinition, match=said):
+        make()

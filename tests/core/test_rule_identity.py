@@ -19,7 +19,8 @@ from msgspec.structs import replace
 
 from adjourn import InvalidDefinition, Policy, Verdict, allow, ask, deny, eq, ge, gt, lt, matches, one_of, under
 from adjourn.core.function_identity import identify
-from adjourn.core.policy import Judgement, Rule
+from adjourn.core.policy import Judgement
+from adjourn.core.policy_rule import Rule
 
 LIMIT = 100
 Args = dict[str, Any]
@@ -48,11 +49,19 @@ OTHER: dict[str, Any] = {
     "queue": True,
     "valid_for": 11.0,
     "name": "large",
+    "effect": "unsafe",
+    "undo": False,
+    "edits": False,
 }
 BASE = Rule(
     Verdict.ASK, "refund", {"cents": gt(100)}, "large", expires_in=60.0, on_expiry="escalate", escalate_to=("leads",),
     remind_every=5.0, approvers=2, groups=("finance", "leads"), valid_for=10.0,
 )  # fmt: skip
+
+
+def test_a_rule_of_an_earlier_version_is_still_the_same_rule() -> None:
+    """Approvals of stored runs are bound to it."""
+    assert BASE.identity == "959d218d55dfbe38d4096ebc"
 
 
 def test_the_table_of_changes_has_every_field() -> None:

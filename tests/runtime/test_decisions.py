@@ -9,16 +9,23 @@ from tests.runtime.conftest import Begin
 from tests.runtime.world import LIMIT, Ledger, completed, refunds
 
 from adjourn import (
+    Agent,
     AlreadyDecided,
     InterruptClosed,
+    InvalidAnswer,
     NotAllowed,
     Paused,
+    Policy,
     RequestReused,
     Run,
     Runtime,
     StaleDecision,
+    ToolContext,
+    ask,
+    tool,
 )
 from adjourn.core.records import Decided, Intended
+from adjourn.testing import ScriptedModel, call
 
 
 async def waiting(rt: Runtime, ledger: Ledger, run_id: str = "r1") -> tuple[Run[Any], str]:
@@ -160,5 +167,40 @@ async def test_g23_neither_the_agent_nor_the_machinery_decides_what_a_run_asks(a
                 await rt.deny(interrupt, by=name)
         assert not [x for _, x in await rt.store.load("r1") if isinstance(x, Decided)]
         await rt.approve(interrupt, by="ann")
+        await completed(run)
+    assert ledger.lines() == ["refund r1 A1 500"]
+
+
+def unchanged(ledger: Ledger) -> Agent:
+    """Its refunds may be agreed to as they are, and in no other way."""
+
+    @tool(name="refund")
+    async def refund(ctx: ToolContext, order: str, cents: int) -> str:
+        ledger.write(f"refund {ctx.run_id} {order} {cents}")
+        return "refunded"
+
+    model = ScriptedModel([call("refund", order="A1", cents=500)], "done")
+    rules = [ask(effect="unsafe", undo=False, edits=False)]
+    return Agent("unchanged", model=model, tools=[refund], policy=Policy(rules, default="allow"))
+
+
+async def test_where_a_rule_allows_no_edit_nobody_can_make_one(address: str, ledger: Ledger) -> None:
+    async with Runtime(address) as rt:
+        run = await rt.start(unchanged(ledger), "go", run_id="r1")
+        outcome = await run.wait(LIMIT)
+        assert isinstance(outcome, Paused)
+        [item] = outcome.interrupts
+        assert item.call is not None
+        assert item.answer_schema is False
+        with pytest.raises(InvalidAnswer, match="lets nobody change these arguments") as refused:
+            await rt.approve(item.id, by="ann", edit={"order": "A1", "cents": 1})
+        assert refused.value.advice == "approve it as it is, or deny it with a note"
+        # not even by whoever leaves the checks of the runtime out
+        forged = Decided(
+            i=item.local, verdict="approve", edit={"order": "A1", "cents": 1}, by="ann", digest=item.call.digest
+        )
+        with pytest.raises(InvalidAnswer, match="lets nobody change these arguments"):
+            await rt.store.deliver("r1", forged)
+        await rt.approve(item.id, by="ann")
         await completed(run)
     assert ledger.lines() == ["refund r1 A1 500"]

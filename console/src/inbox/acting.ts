@@ -48,7 +48,7 @@ export function useActs(d: Deciding, extra: Form | null, onward: (to?: string) =
     deny: () => void (d.off.peek() ? undefined : d.together.peek() && alikeCount(d.seen.peek()!.item) ? several("deny") : finish("deny")),
     startEdit: () => {
       const i = d.seen.peek()?.item;
-      if (!i?.call || d.off.peek() || d.halted.peek() || i.approvers > 1) return;
+      if (!i?.call || d.off.peek() || d.halted.peek() || i.approvers > 1 || i.schema === false) return;
       d.edit.value = new Form(i.schema ?? undefined, i.call.arguments);
       requestAnimationFrame(() => document.querySelector<HTMLElement>(".form.editing :is(input, textarea, select, button)")?.focus());
     },

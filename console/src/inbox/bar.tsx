@@ -191,8 +191,10 @@ function ApproveBar({ deciding: d, item: i, acts, refs }: Props) {
             d.halted.value ||
             (all
               ? "one at a time"
-              : i.approvers > 1
-                ? `${i.approvers} people must agree to the same arguments; deny it and say what should change`
+              : i.schema === false
+                ? "a rule lets nobody change these arguments; approve them as they are, or deny it and say why"
+                : i.approvers > 1
+                  ? `${i.approvers} people must agree to the same arguments; deny it and say what should change`
                 : "")
           }
           onClick={acts.startEdit}

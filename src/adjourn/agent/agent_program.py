@@ -18,7 +18,8 @@ from adjourn.core.digest import action_digest
 from adjourn.core.ids import ancestors, is_within, limit_step, limits_at, model_step, summary_step
 from adjourn.core.messages import Usage
 from adjourn.core.plan import Ask, Go, Judged, Plan, Refuse, Step, wind_up
-from adjourn.core.policy import DEFAULT, Judgement, Verdict, strictest
+from adjourn.core.policy import DEFAULT, Judgement, strictest
+from adjourn.core.policy_rule import ToolTraits, Verdict
 from adjourn.core.records import NEVER, Asked, Fact, Intended, Returned, RunCompleted
 from adjourn.core.signatures import is_genuine
 from adjourn.core.state import Call, State
@@ -131,9 +132,10 @@ class Conversations:
 
     def _verdict(self, up: "list[Agent[Any]]", tool: Tool, args: dict[str, Any]) -> Judgement:
         judgements: list[Judgement] = []
+        traits = ToolTraits(tool.schema, tool.effect.value, tool.undo is not None)
         for agent in up:
             if agent.policy is not None:
-                judgements.append(agent.policy.judge(tool.name, args, tool.schema))
+                judgements.append(agent.policy.judge(tool.name, args, traits))
         if tool.rule is not None:
             judgements.append(Judgement(tool.rule.verdict, "", (tool.rule,)))
         if judgements:
@@ -215,7 +217,7 @@ class Conversations:
             queue=bool(rules) and all(rule.queue for rule in rules),
             valid_for=min(lasting, default=NEVER),
             remind_every=min(reminding, default=NEVER),
-            schema=tool.edit_schema,
+            schema=tool.edit_schema if judged.edits else False,
             expires=now + first.expires_in if first else NEVER,
             on_expiry=first.on_expiry if first else "deny",
             escalate_to=first.escalate_to if first else (),

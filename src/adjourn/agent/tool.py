@@ -15,7 +15,7 @@ from adjourn.core.digest import digest
 from adjourn.core.duration import Duration, seconds
 from adjourn.core.effect import Effect
 from adjourn.core.messages import Reply, ToolSpec
-from adjourn.core.policy import Rule, Verdict
+from adjourn.core.policy_rule import Rule, Verdict
 from adjourn.core.schema import STEPS, check, check_defaults, check_schema
 from adjourn.core.schema_document import EndlessDefaults, TooMuchWork, filled
 from adjourn.driver.schema_check import INLINE

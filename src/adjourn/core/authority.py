@@ -249,7 +249,14 @@ def shown_digest(run: str, asked: Asked) -> str:
     ]
     if asked.escalated_gate:  # said before it is escalated as well: who agrees knows who else may
         said.append(_said(asked.escalated_gate))
+    if not may_edit(asked):
+        said.append("as it is")
     return digest("shown", run, first, asked.action, said, list(asked.requesters), asked.valid_for)
+
+
+def may_edit(asked: Asked) -> bool:
+    """Whether an approver may change the arguments: no value fits the schema `false`."""
+    return asked.schema is not False
 
 
 def _said(gate: Iterable[ApprovalSlot]) -> list[Any]:
@@ -341,6 +348,8 @@ def objection(  # noqa: C901 - a list of reasons, in their order: the invariant 
             return "a decision was about something else"
         if decided.edit is not None:
             args, edit = decided.edit, decided
+    if edit is not None and not may_edit(asked):
+        return "its arguments may not be changed"
     if edit is not None:
         agreed = [edit]  # the others agreed to something else
     if intended.call != asked.call and not are_for_run(agreed):

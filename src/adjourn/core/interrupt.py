@@ -342,6 +342,11 @@ def _approval(interrupt: Interrupt, answer: Any, by: str, digest: str) -> Decide
         shown = ""
     if digest and shown and digest != shown:
         raise StaleDecision(interrupt.id, digest, shown)
+    if answer.edit is not None and interrupt.answer_schema is False:
+        raise InvalidAnswer(
+            f"interrupt {bare(interrupt.id)}: a rule lets nobody change these arguments",
+            advice="approve it as it is, or deny it with a note",
+        )
     return Decided(
         i=interrupt.local,
         verdict=answer.verdict,

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from adjourn.agent.agent import Agent
 from adjourn.agent.tool import EffectName, Tool
 from adjourn.agent.toolset import Toolset
-from adjourn.core.policy import Policy, Rule
+from adjourn.core.policy import Policy
+from adjourn.core.policy_rule import Rule
 from adjourn.core.stop_conditions import MaxSteps, Stop
 from adjourn.errors import InvalidDefinition
 from adjourn.guests.guest_tool import GuestToolTerms

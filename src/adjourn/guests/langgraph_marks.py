@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from langgraph.prebuilt import ToolNode
 
-from adjourn.core.policy import Rule, ask
+from adjourn.core.policy_rule import Rule, ask
 
 WHY = "the agent's human-in-the-loop middleware"
 

@@ -42,7 +42,7 @@ from adjourn.core.messages import (
     ToolResult,
     Usage,
 )
-from adjourn.core.policy import Rule
+from adjourn.core.policy_rule import Rule
 from adjourn.errors import AdjournError, Invalid, InvalidDefinition, ModelError
 from adjourn.guests.adopt import Guest
 from adjourn.guests.guest_tool import GuestToolTerms

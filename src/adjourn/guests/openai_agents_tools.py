@@ -14,7 +14,7 @@ from agents.tool_guardrails import ToolInputGuardrailData, ToolOutputGuardrailDa
 from pydantic_core import to_jsonable_python
 
 from adjourn.bodies.tool_context import ToolContext
-from adjourn.core.policy import Rule, ask
+from adjourn.core.policy_rule import Rule, ask
 from adjourn.errors import ToolFailed
 from adjourn.guests.guest_tool import GuestTool, GuestToolTerms, without_waiting
 

@@ -11,7 +11,8 @@ import pytest
 from adjourn.agent.agent import Agent
 from adjourn.core.codec import encode
 from adjourn.core.messages import ModelRequest, Reply, TextDelta, UserMessage
-from adjourn.core.policy import Policy, ask
+from adjourn.core.policy import Policy
+from adjourn.core.policy_rule import ask
 from adjourn.core.records import Replied
 from adjourn.driver.live_feed import TextArrived
 from adjourn.errors import AlreadyDecided

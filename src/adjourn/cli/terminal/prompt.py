@@ -145,20 +145,15 @@ _APPROVAL = {
 def _approval(interrupt: Interrupt) -> Choice:
     assert interrupt.call is not None
     tool = visible(interrupt.call.tool)
-    heading = Text.assemble(
-        ("a", "bold"),
-        "pprove once  ",
-        ("r", "bold"),
-        " for this run  ",
-        ("e", "bold"),
-        "dit  ",
-        ("d", "bold"),
-        "eny  ",
-        ("l", "bold"),
-        "ater",
-    )
+    choices = dict(_APPROVAL)
+    words = [("a", "bold"), "pprove once  ", ("r", "bold"), " for this run  "]
+    if interrupt.answer_schema is False:
+        del choices["edit"]
+    else:
+        words += [("e", "bold"), "dit  "]
+    heading = Text.assemble(*words, ("d", "bold"), "eny  ", ("l", "bold"), "ater")
     while True:
-        match pick(_APPROVAL, heading=heading):
+        match pick(choices, heading=heading):
             case "approve" if confirm(f"Approve {tool} once, exactly as shown?"):
                 return Choice("approve")
             case "r" if confirm(

@@ -14,6 +14,7 @@ from adjourn.core.authority import (
     gate_of,
     is_filled,
     is_known,
+    may_edit,
     says_yes,
     seated,
 )
@@ -292,6 +293,11 @@ def _admit_approver(sheet: Sheet, row: RunRow, found: InterruptRow, command: Dec
     to say; anybody may refuse."""
     asked = opened_by(sheet, found)
     assert isinstance(asked, Asked)
+    if command.edit is not None and not may_edit(asked):
+        raise InvalidAnswer(
+            f"interrupt {public_id(row.id, found.i)!r}: a rule lets nobody change these arguments",
+            advice="approve it as it is, or deny it with a note",
+        )
     happened = chosen(command).get("choice") == "happened"
     gate, agrees = gate_of(asked), says_yes(asked, command)
     if not gate or not (agrees or happened):
