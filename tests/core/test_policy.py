@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjourn import InvalidDefinition, Policy, Verdict, allow, ask, deny, eq, ge, gt, le, lt, matches, ne, one_of, under
-from adjourn.core.policy import Condition, Judgement, strictest
+from adjourn.core.conditions import Condition
+from adjourn.core.policy import Judgement, strictest
 from adjourn.core.policy_rule import Rule, ToolTraits
 
 REFUND = {"order": "123", "cents": 500, "urgent": False}
