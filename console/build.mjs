@@ -11,6 +11,7 @@ const out = given[0] ?? join(here, "..", "src", "adjourn", "server", "static");
 const options = {
   entryPoints: [
     { in: join(here, "src", "main.tsx"), out: "console" },
+    { in: join(here, "src", "stream.ts"), out: "stream" }, // the shared worker: one stream for all tabs
     { in: join(here, "src", "style.css"), out: "console" },
     { in: join(here, "src", "demo.tsx"), out: "demo" }, // only the demo's page loads it
   ],

@@ -59,10 +59,23 @@ export function fetchHere(url: string, init: RequestInit): Promise<Response> {
   return fetch(url, { ...init, headers, credentials: "same-origin", cache: "no-store" });
 }
 
+/** What the page has asked and got no answer to: since when, and whether it would change something. */
+export const unanswered = signal<ReadonlySet<{ since: number; changes: boolean }>>(new Set());
+
+async function asking(url: string, init: RequestInit): Promise<Response> {
+  const mine = { since: performance.now(), changes: init.method === "POST" };
+  unanswered.value = new Set([...unanswered.peek(), mine]);
+  try {
+    return await fetchHere(url, init);
+  } finally {
+    unanswered.value = new Set([...unanswered.peek()].filter((one) => one !== mine));
+  }
+}
+
 async function send<T>(url: string, init: RequestInit): Promise<T> {
   let response: Response;
   try {
-    response = await fetchHere(url, init);
+    response = await asking(url, init);
   } catch (e) {
     if (e instanceof DOMException && e.name === "AbortError") throw e;
     throw new Problem(0, "no_answer", "the server does not answer; what was recorded is safe in the store");

@@ -9,6 +9,7 @@ import { Icon, LiveRegion, Toasts } from "./ui";
 import { asking, HaltButton } from "./halt";
 import { helping } from "./keys";
 import { later } from "./later";
+import { Slow } from "./slow";
 import { many } from "./words";
 
 /** How many runs are open; the list of runs says so. */
@@ -119,6 +120,7 @@ export function Frame({ on, children }: { on: string; children: ComponentChildre
       <div class="app">
         <Side on={on} />
         <div class="page" id="main" tabIndex={-1}>
+          <Slow />
           {children}
         </div>
         <PhoneBar on={on} />

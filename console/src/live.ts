@@ -1,8 +1,10 @@
 /** The one stream about everything: whether we are connected, which halts are on, how much waits for people, which runs changed. */
 import { computed, signal } from "@preact/signals";
-import { address, me, now, setClock } from "./api";
+import { me, now, setClock } from "./api";
 import { merge, row } from "./rows";
-import { follow, type Event } from "./sse";
+import { shared } from "./shared";
+import type { Event } from "./sse";
+import type { ToTab } from "./stream_hub";
 import { clock, count, rough, scopeWords } from "./words";
 export type { FeedChange as Changed } from "./generated/types";
 import type { FeedChange as Changed, FeedSnapshot as Whole, Halt } from "./generated/types";
@@ -13,7 +15,11 @@ const HIDDEN = 30_000;
 /** Ticks once a second while somebody looks: everything that counts time reads it. */
 export const tick = signal(0);
 /** "connecting" until the first event; "back" for a few seconds after a break. */
-export const state = signal<"connecting" | "live" | "broken" | "back">("connecting");
+export const state = signal<"connecting" | "live" | "broken" | "back" | "resting">("connecting");
+/** How many tabs share the stream. */
+const sharers = signal(1);
+/** False while the tab is hidden for long, or gone: nothing is opened until it is looked at again. */
+export const looking = signal(!document.hidden);
 const brokenAt = signal(0);
 const caught = signal(0);
 export const halts = signal<Halt[]>([]);
@@ -22,7 +28,8 @@ export const waiting = signal<number | null>(null);
 
 /** In words for the frame: its class, and what it says. */
 export const connection = computed<{ tone: string; text: string }>(() => {
-  if (state.value === "live") return { tone: "", text: "Live" };
+  if (state.value === "live") return { tone: "", text: sharers.value > 1 ? `Live, shared by ${sharers.value} tabs` : "Live" };
+  if (state.value === "resting") return { tone: "t3", text: "Resting: this tab is hidden" };
   if (state.value === "connecting") return { tone: "t3", text: "Connecting…" };
   if (state.value === "back")
     return { tone: "t2", text: caught.value ? `Back. ${count(caught.value, "record")} caught up.` : "Back. Nothing was missed." };
@@ -107,50 +114,94 @@ function broke(): void {
   state.value = "broken";
 }
 
-let stop: (() => void) | null = null;
+// This tab's part of the one stream of the browser
+
+type HearRun = (e: Event) => void;
+const watching = new Map<string, { hear: HearRun; after: number }>();
+
+function heard(message: ToTab): void {
+  switch (message.kind) {
+    case "event":
+      if (message.run) watching.get(message.run)?.hear(message.event);
+      else event(message.event);
+      return;
+    case "open":
+      sharers.value = message.tabs;
+      if (state.peek() === "broken") for (const { hear } of watching.values()) hear({ kind: "open", id: "", data: null });
+      return opened();
+    case "broken":
+      return broke();
+    case "ended":
+      if (message.refusal?.status === 401) me.value = null;
+      else if (message.refusal && me.value) broke();
+  }
+}
+
+const say = shared(heard, () => {
+  for (const [run, { after }] of watching) say({ kind: "watch", run, after });
+  say({ kind: "look", on: looking.peek() && connected });
+});
+
+/** Hear the events of a run until the result is called: its records after this one, and what it writes. */
+export function watchRun(run: string, after: number, hear: HearRun): () => void {
+  const mine = { hear, after };
+  watching.set(run, mine);
+  say({ kind: "watch", run, after });
+  return () => {
+    if (watching.get(run) !== mine) return;
+    watching.delete(run);
+    say({ kind: "unwatch", run });
+  };
+}
+
+let connected = false;
 
 /** Begin, once somebody is logged in. */
 export function connect(): void {
-  stop?.();
-  stop = follow(address("/inbox/events"), {
-    event,
-    open: opened,
-    broken: broke,
-    ended: (why) => {
-      if (why && me.value) broke();
-    },
-  });
+  connected = true;
+  if (looking.peek()) say({ kind: "look", on: true });
 }
 
 /** Nobody is logged in any more. */
 export function disconnect(): void {
-  stop?.();
-  stop = null;
+  connected = false;
+  say({ kind: "look", on: false });
+  say({ kind: "again" });
   first = true;
   state.value = "connecting";
 }
 
-// One timer for everything that counts, and none in a hidden tab; its streams are given back, because a browser has only six.
+// One timer for everything that counts, and none in a hidden tab; nothing is opened while it is hidden.
 let timer = 0;
 let hidden = 0;
-/** False while the tab has been hidden for long: streams are closed until it is looked at again. */
-export const looking = signal(true);
+
+function rest(): void {
+  looking.value = false;
+  if (state.peek() !== "broken") state.value = "resting";
+  say({ kind: "look", on: false });
+}
 
 function visibility(): void {
   clearInterval(timer);
   clearTimeout(hidden);
   if (document.hidden) {
-    hidden = window.setTimeout(() => {
-      looking.value = false;
-      stop?.();
-      stop = null;
-    }, HIDDEN);
+    if (looking.peek()) hidden = window.setTimeout(rest, HIDDEN);
     return;
   }
   timer = window.setInterval(() => tick.value++, 1000);
   tick.value++;
+  if (looking.peek()) return;
+  if (state.peek() === "resting") state.value = "connecting";
   looking.value = true;
-  if (me.value && !stop) connect();
+  if (connected) say({ kind: "look", on: true });
 }
 document.addEventListener("visibilitychange", visibility);
+addEventListener("pageshow", visibility);
+addEventListener("pagehide", () => {
+  clearTimeout(hidden);
+  rest();
+  say({ kind: "gone" });
+});
+addEventListener("online", () => say({ kind: "net", on: true }));
+addEventListener("offline", () => say({ kind: "net", on: false }));
 visibility();

@@ -3,3 +3,4 @@ export { HaltDialogs } from "./halting";
 export { KeysHelp } from "./help";
 export { LoginPage, SwitchPage } from "./login";
 export { HaltStrip } from "./halt_strip";
+export { StreamHub } from "./stream_hub";

@@ -1,5 +1,4 @@
-/** Server-sent events, read by hand: unlike `EventSource` it sees refusals, silence, and where a broken stream has to go on. */
-import { fetchHere, refusal } from "./api";
+/** Server-sent events, read by hand: unlike `EventSource` it sees refusals, silence, and where a broken stream has to continue. */
 
 export interface Event {
   kind: string;
@@ -7,50 +6,62 @@ export interface Event {
   data: unknown;
 }
 
+/** Why a stream was refused. */
+export interface Refusal {
+  status: number;
+  detail: string;
+}
+
 export interface Listener {
   event(e: Event): void;
   /** The stream is open. */
-  open?(): void;
+  open(): void;
   /** It broke, and will be tried again. */
-  broken?(e: unknown): void;
-  /** It ended, or was refused in a way that trying again would not change. */
-  ended?(e: unknown): void;
+  broken(): void;
+  /** It was refused in a way that trying again would not change. */
+  ended(why: Refusal | null): void;
 }
 
-const SILENCE = 40_000;
+/** The server gives a sign every 15 s. */
+export const SILENCE = 20_000;
 const FIRST = 400;
 const SLOWEST = 5_000;
 
 /** Follow a stream until the result is called. It comes back by itself after a break, with `Last-Event-ID`. */
-export function follow(url: string, listener: Listener): () => void {
+export function follow(url: () => string, listener: Listener, last = ""): () => void {
   let stopped = false;
-  let last = "";
   let tries = 0;
   let control = new AbortController();
-  let timer = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
 
   async function attempt(): Promise<void> {
     control = new AbortController();
-    const headers: Record<string, string> = { Accept: "text/event-stream" };
+    const mine = control;
+    // What a page does by itself keeps no session alive.
+    const headers: Record<string, string> = { Accept: "text/event-stream", "X-Idle": "1" };
     if (last) headers["Last-Event-ID"] = last;
-    const response = await fetchHere(url, { headers, signal: control.signal });
+    const late = setTimeout(() => mine.abort(), SILENCE);
+    const response = await fetch(url(), { headers, signal: mine.signal, credentials: "same-origin", cache: "no-store" }).finally(() =>
+      clearTimeout(late),
+    );
     if (response.status === 204) return finish(null);
     if (!response.ok || !response.body) {
-      const problem = await refusal(response);
-      if ([400, 401, 403, 404].includes(response.status)) return finish(problem);
-      throw problem;
+      const detail = await response.text().catch(() => "");
+      if ([400, 401, 403, 404].includes(response.status)) return finish({ status: response.status, detail });
+      throw new Error(detail);
     }
+    if (stopped) return mine.abort();
     tries = 0;
-    listener.open?.();
-    await read(response.body.getReader());
+    listener.open();
+    await read(response.body.getReader(), mine);
     if (!stopped) throw new Error("the stream ended");
   }
 
-  async function read(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+  async function read(reader: ReadableStreamDefaultReader<Uint8Array>, mine: AbortController): Promise<void> {
     const decoder = new TextDecoder();
     let rest = "";
     for (;;) {
-      const watchdog = setTimeout(() => control.abort(), SILENCE);
+      const watchdog = setTimeout(() => mine.abort(), SILENCE);
       const { value, done } = await reader.read().finally(() => clearTimeout(watchdog));
       if (done || stopped) return;
       const parts = (rest + decoder.decode(value, { stream: true })).split("\n\n");
@@ -69,37 +80,28 @@ export function follow(url: string, listener: Listener): () => void {
     if (found.kind && !stopped) listener.event(found);
   }
 
-  function finish(reason: unknown): void {
+  function end(): void {
     stopped = true;
-    removeEventListener("online", soon);
-    removeEventListener("offline", cut);
-    listener.ended?.(reason);
+    clearTimeout(timer);
+  }
+
+  function finish(why: Refusal | null): void {
+    if (stopped) return;
+    end();
+    listener.ended(why);
   }
 
   function run(): void {
-    attempt().catch((e: unknown) => {
+    attempt().catch(() => {
       if (stopped) return;
-      listener.broken?.(e);
-      timer = window.setTimeout(run, Math.min(SLOWEST, FIRST * 2 ** tries++));
+      listener.broken();
+      timer = setTimeout(run, Math.min(SLOWEST, FIRST * 2 ** tries++));
     });
   }
 
-  const soon = (): void => {
-    if (timer) {
-      clearTimeout(timer);
-      timer = 0;
-      run();
-    }
-  };
-  const cut = (): void => control.abort();
-  addEventListener("online", soon);
-  addEventListener("offline", cut);
   run();
   return () => {
-    stopped = true;
-    clearTimeout(timer);
-    removeEventListener("online", soon);
-    removeEventListener("offline", cut);
+    end();
     control.abort();
   };
 }

@@ -118,7 +118,7 @@ async def test_every_answer_forbids_framing_sniffing_and_inline_script(server: S
         policy = {name: value for name, value in parts}
         assert (policy["default-src"], policy["frame-ancestors"], policy["base-uri"]) == ("'none'", "'none'", "'none'")
         assert (policy["script-src"], policy["style-src"], policy["form-action"]) == ("'self'", "'self'", "'none'")
-        assert (policy["require-trusted-types-for"], policy["trusted-types"]) == ("'script'", "'none'")
+        assert (policy["require-trusted-types-for"], policy["trusted-types"]) == ("'script'", "adjourn-stream")
         assert "unsafe" not in answer.headers["content-security-policy"]
         assert answer.headers["x-frame-options"] == "DENY"
         assert answer.headers["x-content-type-options"] == "nosniff"

@@ -357,3 +357,62 @@ async def test_a_halt_and_a_run_s_change_are_told(admin: Client) -> None:
         assert told.data["halts"][0]["reason"] == "incident"
         run = await admin.start("refunds")
         await events.until(lambda e: any(r["run_id"] == run and r["status"] == "waiting" for r in e.data["runs"]))
+
+
+# One stream for a browser
+
+
+async def test_one_stream_carries_what_changes_anywhere_and_the_records_of_several_runs(
+    server: Serving, admin: Client
+) -> None:
+    runs = [(await admin.waiting("refunds"))["run_id"] for _ in range(3)]
+    query = {"runs": ",".join(runs), "after": "0,0,2"}
+    kinds: set[str] = set()
+    seen: dict[str, list[Any]] = {run: [] for run in runs}
+    wanted = {run: await journal(admin, run) for run in runs}
+    async with asyncio.timeout(LIMIT), admin.stream("GET", "events", params=query) as response:
+        async for event in Events(response):
+            kinds.add(event.kind)
+            if event.kind == "run" and event.data["kind"] == "record":
+                seen[event.data["run_id"]].append(event.data["data"])
+            if all(len(seen[run]) >= len(wanted[run]) - 2 for run in runs) and "inbox" in kinds:
+                break
+    assert kinds == {"inbox", "run"}
+    assert seen[runs[0]] == wanted[runs[0]] and seen[runs[2]] == wanted[runs[2]][2:]
+
+
+async def test_a_run_that_is_not_there_ends_and_the_others_go_on(server: Serving, admin: Client) -> None:
+    run = (await admin.post("runs", json={"agent": "refunds", "input": "go"})).json()["run_id"]
+    ended: list[str] = []
+    records = 0
+    async with asyncio.timeout(LIMIT), admin.stream("GET", f"events?runs=NOPE,{run}&after=0,0") as response:
+        async for event in Events(response):
+            if event.kind == "run" and event.data["kind"] == "end":
+                ended.append(event.data["run_id"])
+            records += event.kind == "run" and event.data["kind"] == "record"
+            if ended and records > 3:
+                break
+    assert ended == ["NOPE"]
+
+
+async def test_a_browser_that_returns_gets_what_it_missed_of_everything(server: Serving, admin: Client) -> None:
+    async with asyncio.timeout(LIMIT), admin.stream("GET", "events") as response:
+        events = Events(response)
+        async for event in events:
+            assert event.kind == "inbox"
+            break
+    async with asyncio.timeout(LIMIT), admin.stream("GET", "inbox/events", headers={"Last-Event-ID": events.last}) as r:
+        await admin.post("runs", json={"agent": "refunds", "input": "go"})
+        async for event in Events(r):
+            assert event.kind == "changed"
+            break
+    async with asyncio.timeout(LIMIT), admin.stream("GET", "events", headers={"Last-Event-ID": events.last}) as again:
+        async for event in Events(again):
+            assert event.kind == "changed", "it does not begin again"
+            break
+
+
+@pytest.mark.parametrize("query", ["runs=A&after=1,2", "runs=A", f"runs={','.join('A' * 51)}&after=1"])
+async def test_runs_and_their_numbers_must_match(admin: Client, query: str) -> None:
+    answer = await admin.get(f"events?{query}")
+    assert answer.status_code == 422, answer.text

@@ -7,11 +7,12 @@ import { Button, Icon, sentence } from "../ui";
 import { Visible, visible } from "../visible";
 import { count } from "../words";
 import type { Deciding, Scope } from "./deciding";
-import { Sent } from "./fields";
 import type { Form } from "./form";
 import type { Item } from "./items";
 import { choiceOf } from "./naming";
 import { alikeCount } from "./pending";
+
+const Sent = later(async () => (await import("./fields")).Sent, true);
 
 const RetryAll = later(async () => (await import("./retry_all")).RetryAll, true);
 

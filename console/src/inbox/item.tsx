@@ -1,14 +1,17 @@
 /** One item. The order is fixed: the action and its definition, effect, arguments, why, the agent's words, the decision. */
 import { useComputed } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { later } from "../later";
 import { listen } from "../live";
 import { Failure, Skeleton } from "../states";
 import { useActs, useItemKeys } from "./acting";
 import { Bar, type Acts, type Refs } from "./bar";
-import { ClosedStrip, StaleBanner } from "./banner";
 import { choiceForm, Deciding } from "./deciding";
 import type { Form } from "./form";
 import { Content, Head, History, Meta, Words } from "./showing";
+
+const StaleBanner = later(async () => (await import("./banner")).StaleBanner, true);
+const ClosedStrip = later(async () => (await import("./banner")).ClosedStrip, true);
 
 interface Props {
   id: string;

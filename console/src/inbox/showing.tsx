@@ -1,18 +1,20 @@
 /** The parts of an item, in the order in which they are read. */
 import { useMemo } from "preact/hooks";
 import { now } from "../api";
+import { later } from "../later";
 import { Link, to } from "../router";
 import { Countdown, Icon, Time } from "../ui";
 import { hidden, Visible, visible } from "../visible";
 import { EFFECTS } from "../generated/words";
 import { grouped } from "../words";
 import type { Deciding } from "./deciding";
-import { Fields } from "./fields";
 import type { Form } from "./form";
 import { escalatedWords, stepOf, type Item, type Seen } from "./items";
 import { isObj, text, write, type Json } from "./json";
 import { afterwards, choiceOf, headingOf, KINDS, prose } from "./naming";
 import { Hiding, Rows, Whole } from "./reading";
+
+const Fields = later(async () => (await import("./fields")).Fields, true);
 
 function Crumbs({ seen }: { seen: Seen }) {
   const { item: i, agents } = seen;

@@ -1,9 +1,10 @@
 /** One run, followed: its state, its steps, and the text that is being written. Read again only as far as it changed. */
 import { effect, signal, type Signal } from "@preact/signals";
-import { address, at, get, setClock } from "../api";
-import { looking } from "../live";
+import { at, get, setClock } from "../api";
+import { looking, watchRun } from "../live";
 import { merge, summaryOf } from "../rows";
-import { follow, type Event } from "../sse";
+import type { Event } from "../sse";
+import { LiveText, type TextArrived } from "./live_text";
 import type { RunView as RunState, ModelCallView as Thinking, TimelineView as Timeline } from "../generated/types";
 import type { Step, Recorded } from "../types";
 
@@ -11,15 +12,6 @@ const PAINT = 50;
 const GATHER = 60;
 /** A run that waits for a worker is looked at so often: why none takes it is no record. */
 const GLANCE = 3000;
-
-interface TextArrived {
-  type: string;
-  path: string;
-  text: string;
-  thinking?: boolean;
-  whole?: boolean;
-  upto?: number;
-}
 
 export class RunModel {
   readonly state = signal<RunState | null>(null);
@@ -32,7 +24,6 @@ export class RunModel {
   /** Records as they arrive, for whoever reads the journal. */
   readonly last: Signal<Recorded | null> = signal(null);
 
-  private buffer = new Map<string, string>();
   private painting = 0;
   private gathering = 0;
   private glancing = 0;
@@ -75,25 +66,26 @@ export class RunModel {
       return;
     }
     if (this.stopFollowing || this.over || this.control.signal.aborted || !looking.peek()) return;
-    this.stopFollowing = follow(address(`/runs/${at(this.id)}/events`, { after: this.clock.peek().seq || undefined }), {
-      event: (e) => this.heard(e),
-      open: () => void this.soon(),
-    });
+    this.stopFollowing = watchRun(this.id, this.clock.peek().seq, (e) => this.heard(e));
   }
 
   private heard(e: Event): void {
     if (e.kind === "record") {
       const found = e.data as Recorded;
+      if (found.seq <= this.recorded) return; // another tab began further back
+      this.recorded = found.seq;
       this.last.value = found;
       const { t, path } = found.record as { t: string; path?: string };
-      if (t === "replied" || t === "broke") this.write(path ?? "", null);
+      if (t === "replied" || t === "broke") this.text.end(path ?? "");
+      this.paint();
       this.soon();
     } else if (e.kind === "live") {
       const found = e.data as TextArrived;
       if (found.type !== "text" || found.thinking) return;
-      const another = this.uptos.get(found.path) !== found.upto; // a reply that was begun anew
-      this.uptos.set(found.path, found.upto);
-      this.write(found.path, found.text, found.whole || another);
+      this.text.add(found);
+      this.paint();
+    } else if (e.kind === "open") {
+      this.soon();
     } else if (e.kind === "end") {
       this.over = true;
       this.pause();
@@ -101,14 +93,13 @@ export class RunModel {
     }
   }
 
-  private readonly uptos = new Map<string, number | undefined>();
+  private readonly text = new LiveText();
+  private recorded = 0;
 
-  private write(path: string, text: string | null, whole = false): void {
-    if (text === null) this.buffer.delete(path);
-    else this.buffer.set(path, whole ? text : (this.buffer.get(path) ?? "") + text);
+  private paint(): void {
     this.painting ||= window.setTimeout(() => {
       this.painting = 0;
-      this.texts.value = new Map(this.buffer);
+      this.texts.value = this.text.shown();
     }, PAINT);
   }
 

@@ -29,6 +29,8 @@ class TextArrived(Live, frozen=True, tag="text"):
         whole: whether `text` is everything so far, for a watcher who has just begun.
         upto: the last record that the model had read: another number is another reply, and the
             record of a reply has the same one.
+        at: where in the reply the piece begins, in characters: whoever has read further has it
+            already. -1: not known.
     """
 
     path: str
@@ -36,6 +38,7 @@ class TextArrived(Live, frozen=True, tag="text"):
     thinking: bool = False
     whole: bool = False
     upto: int = 0
+    at: int = -1
 
 
 class Published(Live, frozen=True, tag="published"):
@@ -81,7 +84,7 @@ class Feed:
         found: list[TextArrived] = []
         for (of, path), (upto, text) in self._partial.items():
             if of == run and text:
-                found.append(TextArrived(run, path, text, whole=True, upto=upto))
+                found.append(TextArrived(run, path, text, whole=True, upto=upto, at=0))
         return found
 
     def send(self, item: Live) -> None:
@@ -89,7 +92,10 @@ class Feed:
         if isinstance(item, TextArrived) and not item.thinking:
             key = (item.run_id, item.path)
             upto, before = self._partial.get(key, (item.upto, ""))
-            self._partial[key] = item.upto, (before if upto == item.upto else "") + item.text
+            if upto != item.upto:
+                before = ""
+            self._partial[key] = item.upto, before + item.text
+            item = msgspec.structs.replace(item, at=len(before))
         if self.tap is not None:
             self.tap(item)
         self.hear(item)

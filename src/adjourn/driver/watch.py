@@ -88,7 +88,8 @@ def keep(live: list[TextArrived | Published], item: TextArrived | Published) -> 
 
 def _goes_on(last: TextArrived, item: TextArrived) -> bool:
     same = (item.path, item.thinking, item.upto) == (last.path, last.thinking, last.upto)
-    return same and not item.whole and len(last.text) < TOGETHER
+    follows = item.at < 0 or item.at == last.at + len(last.text)
+    return same and follows and not item.whole and len(last.text) < TOGETHER
 
 
 async def watch(

@@ -132,11 +132,12 @@ class PolledChannel:
         noted = float("-inf")
         try:
             while self._followed:
+                # before the note: what answers it comes after this place
+                for run, after in list(self._followed.items()):
+                    await self._hear(run, after)
                 if self._fresh or self._loop.time() - noted > INTEREST / 2:
                     noted, fresh, self._fresh = self._loop.time(), self._fresh, set()
                     await self._board.note(list(self._followed), fresh)
-                for run, after in list(self._followed.items()):
-                    await self._hear(run, after)
                 await asyncio.sleep(POLL)
         except Exception as e:
             log.warning("live text from other processes is off: %s", e)

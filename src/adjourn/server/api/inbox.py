@@ -22,9 +22,10 @@ from adjourn.server.api.conflict import conflict
 from adjourn.server.api.decider import check_decider
 from adjourn.server.api.event_stream import event_stream
 from adjourn.server.api.pages import filter_of, page
+from adjourn.server.merged_stream import merged
 from adjourn.server.operation import ApiRequest, answered
 from adjourn.server.problem import error_members
-from adjourn.server.sse import hub_events
+from adjourn.server.sse import hub_events, run_events
 from adjourn.stores.protocol import Filter, Store
 from adjourn.views.answer_schemas import (
     AlikeErrors,
@@ -37,6 +38,8 @@ from adjourn.views.interrupt_view import InterruptSummary, view_of
 
 AT_ONCE = 25
 """Interrupts that are read from the store at once."""
+MOST = 50
+"""Runs that one stream carries."""
 
 
 async def list_inbox(c: ApiRequest) -> Any:
@@ -77,6 +80,20 @@ async def watch_inbox(c: ApiRequest) -> Any:
     last = c.request.headers.get("last-event-id", "")
     events = hub_events(c.desk.hub, last, follow=c.query.get("follow", True))
     return event_stream(c, events)
+
+
+async def watch_all(c: ApiRequest) -> Any:
+    """What changes anywhere, and the events of some runs, each after its number in `after`."""
+    ids = [id for id in c.query.get("runs", "").split(",") if id]
+    after = [int(number) for number in c.query.get("after", "").split(",") if number]
+    if len(ids) > MOST or len(after) != len(ids):
+        raise Invalid(f"at most {MOST} runs, each with the number of the last record that is known")
+    follow = c.query.get("follow", True)
+    runs: dict[str, AsyncIterator[bytes]] = {}
+    for id, number in zip(ids, after, strict=True):
+        runs[id] = run_events(c.rt, c.desk.tapes, id, number, follow=follow)
+    last = c.request.headers.get("last-event-id", "")
+    return event_stream(c, merged(hub_events(c.desk.hub, last, follow=follow), runs))
 
 
 async def get_interrupt(c: ApiRequest) -> Any:

@@ -362,6 +362,20 @@ OPERATIONS = [
         stream=True,
     ),
     Operation(
+        "GET /events",
+        "read",
+        "What changes anywhere, and the events of some runs, as one stream of server-sent events.",
+        inbox.watch_all,
+        EVENT,
+        query={
+            "runs": {"type": "string", "maxLength": 10_000},
+            "after": {"type": "string", "pattern": "^([0-9]{1,15}(,[0-9]{1,15}){0,49})?$"},
+            "follow": FLAG,
+        },
+        headers=PLACE,
+        stream=True,
+    ),
+    Operation(
         "GET /interrupts/{interrupt}",
         "read",
         "One interrupt, whatever its state.",

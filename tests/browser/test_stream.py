@@ -1,0 +1,123 @@
+"""One stream for all tabs of a browser: each is live, whatever the number of connections that a browser has."""
+
+import asyncio
+import re
+import time
+
+from playwright.async_api import Browser, Page, Route, expect
+from tests.again import in_time
+from tests.browser.world import LIMIT, Visit, World, visit
+
+TABS, WINDOWS = 10, 5
+
+
+async def live(page: Page) -> None:
+    await page.locator("[data-connection=live]").first.wait_for(timeout=LIMIT * 1000, state="attached")
+
+
+async def open_all(ana: Visit, addresses: list[str]) -> list[Page]:
+    """The first ten as tabs, the others as windows of their own."""
+    pages: list[Page] = []
+    for number, address in enumerate(addresses):
+        if number < TABS:
+            page = await ana.page.context.new_page()
+            await page.goto(ana.world.url + address)
+        else:
+            async with ana.page.expect_popup() as opened:
+                await ana.page.evaluate(
+                    "(url) => void window.open(url, '_blank', 'popup,width=900,height=700')", ana.world.url + address
+                )
+            page = await opened.value
+        pages.append(page)
+    return pages
+
+
+async def test_ten_tabs_and_five_windows_are_all_live_and_see_an_approval_within_a_second(
+    browser: Browser, own: World
+) -> None:
+    runs = [await own.waiting("refunds", f"order {number}") for number in range(TABS + WINDOWS)]
+    decided = runs[0]
+    async with visit(browser, own) as ana:
+        pages = await open_all(ana, [f"/runs/{run}" for run in (*runs[:7], *[decided] * 3, *[decided] * 5)])
+        await asyncio.gather(*map(live, pages))
+        await expect(pages[-1].locator("[data-connection]").first).to_have_text(
+            f"Live, shared by {TABS + WINDOWS + 1} tabs"
+        )
+        watching = [page for page in pages if page.url.endswith(decided)]
+        assert len(watching) == 9
+        for page in watching:
+            await expect(page.locator(".facts-row .pill")).to_have_text("Waiting")
+        [interrupt] = await own.rt.inbox(run=decided)
+        began = time.monotonic()
+        await own.rt.approve(interrupt.id, by="ben", digest=interrupt.digest)
+        await own.status(decided, "completed")
+        recorded = time.monotonic()
+        await asyncio.gather(
+            *(
+                page.locator(".facts-row .pill[data-status=completed]").wait_for(timeout=LIMIT * 1000)
+                for page in watching
+            )
+        )
+        seen = time.monotonic()
+        in_time(seen - recorded, 1)
+        assert recorded >= began
+        # the pages that show another run, and the list, still get answers: no connection is used up
+        for page in (pages[3], ana.page):
+            began = time.monotonic()
+            assert await page.evaluate("fetch('/api/v1/runs?limit=1').then((r) => r.status)") == 200
+            in_time(time.monotonic() - began, 1)
+
+
+async def test_one_run_after_another_in_one_tab_shows_each_at_once(ana: Visit) -> None:
+    runs = [await ana.world.waiting("refunds", f"walk {number}") for number in range(7)]
+    for run in runs:
+        began = time.monotonic()
+        await ana.page.goto(f"{ana.world.url}/runs/{run}")
+        await expect(ana.page.get_by_role("heading", level=1)).to_contain_text("walk")
+        await live(ana.page)
+        in_time(time.monotonic() - began, 5)
+    for _ in range(5):
+        await ana.page.go_back()
+        await live(ana.page)
+        await expect(ana.page.get_by_role("heading", level=1)).to_contain_text("walk")
+
+
+async def test_text_that_several_tabs_watch_is_written_once_in_each(browser: Browser, own: World) -> None:
+    run = await own.start("writer", "write")
+    async with visit(browser, own) as ana:
+        pages = await open_all(ana, [f"/runs/{run}"] * 4)
+        for page in pages:
+            shown = page.locator("[data-live=root] .prose")
+            await expect(shown).to_contain_text("word12 ")
+        for page in pages:
+            words = (await page.locator("[data-live=root] .prose").inner_text()).strip(" …\n").split()
+            numbers = [int(word.removeprefix("word")) for word in words[:-1]]
+            assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), "no word twice, none left out"
+            assert numbers[0] == 0
+        own.tell()
+
+
+async def test_a_request_that_waits_for_long_says_so_and_a_decision_says_that_it_counts_once(ana: Visit) -> None:
+    page = ana.page
+    go_on = asyncio.Event()
+
+    async def wait(route: Route) -> None:
+        await go_on.wait()
+        await route.continue_()
+
+    await page.route(re.compile(r"/api/v1/audit"), wait)
+    await page.get_by_role("link", name="Audit").first.click()
+    await expect(page.locator("[data-slow]")).to_contain_text(re.compile(r"Still asking the server, \d+ s\."))
+    go_on.set()
+    await expect(page.locator("[data-slow]")).to_have_count(0)
+
+
+async def test_live_is_said_only_while_it_is_live(browser: Browser, own: World) -> None:
+    async with visit(browser, own, own.key_of("bea", "admin")) as ana:
+        shown = ana.page.locator("[data-connection]").first
+        await expect(shown).to_have_text("Live")
+        await own.server.kill()
+        await expect(shown).to_have_attribute("data-connection", "broken")
+        await expect(shown).not_to_contain_text("Live")
+        await own.restart_server()
+        await expect(shown).to_have_attribute("data-connection", re.compile("back|live"))
