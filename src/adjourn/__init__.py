@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from adjourn.agent.tool import Tool, ask_human, tool
     from adjourn.bodies.signature import Resource
     from adjourn.bodies.tool_context import ToolContext, pause_for
-    from adjourn.core.conditions import (
+    from adjourn.core.argument_conditions import (
         email_in as email_in,
         eq as eq,
         ge as ge,
@@ -180,7 +180,7 @@ _HOMES = {
     "agent.tool": "Tool ask_human tool",
     "bodies.signature": "Resource",
     "bodies.tool_context": "ToolContext pause_for",
-    "core.conditions": "email_in eq ge gt host_in le lt matches ne one_of path_under under",
+    "core.argument_conditions": "email_in eq ge gt host_in le lt matches ne one_of path_under under",
     "core.decision": "Decision",
     "core.interrupt": "Interrupt PendingToolCall Seat",
     "core.messages": "Usage",

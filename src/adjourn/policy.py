@@ -1,6 +1,6 @@
 """What a policy is written with: its rules and the conditions on a call's arguments."""
 
-from adjourn.core.conditions import (
+from adjourn.core.argument_conditions import (
     email_in,
     eq,
     ge,

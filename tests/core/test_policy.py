@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjourn import InvalidDefinition, Policy, Verdict, allow, ask, deny, eq, ge, gt, le, lt, matches, ne, one_of, under
-from adjourn.core.conditions import Condition
+from adjourn.core.argument_conditions import Condition
 from adjourn.core.policy import Judgement, strictest
 from adjourn.core.policy_rule import Rule, ToolTraits
 

@@ -4,7 +4,7 @@ from tests.house.defect import Defect, replacing, rewriting
 
 from adjourn.core import chapter, chapter_rule
 from adjourn.core import snapshot as image
-from adjourn.core.effect_log import Effects
+from adjourn.core.done_calls import Effects
 from adjourn.driver import cold_start as snapshots
 from adjourn.driver.loop import Drive
 from adjourn.runtime.worker import Worker

@@ -28,7 +28,7 @@ from adjourn.agent import agent_program as program
 from adjourn.agent import model_call
 from adjourn.agent import tool as tools
 from adjourn.bodies.tool_context import ToolContext
-from adjourn.core import authority, conditions, function_identity, pattern, plan, policy, state, status
+from adjourn.core import argument_conditions, authority, function_identity, pattern, plan, policy, state, status
 from adjourn.core.records import Claimed, Said
 from adjourn.core.schema_evaluator import Evaluator
 from adjourn.core.state import State
@@ -226,8 +226,8 @@ DEFECTS: dict[str, Defect] = {
     ),
     "part_of_a_string": Defect(
         "a pattern need not describe the whole string",
-        replacing(conditions, "whole", pattern.anywhere),
-        "tests/core/test_conditions.py::test_a_pattern_is_about_nothing_but_the_whole_string[a|b-ab]",
+        replacing(argument_conditions, "whole", pattern.anywhere),
+        "tests/core/test_argument_conditions.py::test_a_pattern_is_about_nothing_but_the_whole_string[a|b-ab]",
     ),
     "no_budget": Defect(
         "a schema may ask for any amount of work",

@@ -22,7 +22,7 @@ INSIDE = {"/", ":"}
 ROOMS = ("core", "driver", "bodies", "agent", "flow", "runtime", "views")
 
 ALLOWED = {
-    "core/conditions.py": "addresses, hosts and paths of files",
+    "core/argument_conditions.py": "addresses, hosts and paths of files",
     "core/halt.py": "the scope of a halt",
     "core/hold.py": "the scope of a hold",
     "core/schema_document.py": "JSON pointers",

@@ -7,10 +7,11 @@ by different people; one person's yes counts once in every rule that it fits.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
+from adjourn.core.decision import chosen
 from adjourn.core.digest import action_digest, digest
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.records import (
@@ -280,15 +281,6 @@ def says_yes(asked: Asked, decided: Decided) -> bool:
 def agreed_to(asked: Asked, decisions: Iterable[Decided]) -> list[Decided]:
     """Of these decisions, those that let the call run."""
     return [decided for decided in decisions if says_yes(asked, decided)]
-
-
-def chosen(decided: Decided) -> dict[str, Any]:
-    """What a choice says: `{"choice": …}`, with a result or an amount; empty for every other
-    answer."""
-    value: object = decided.value
-    if isinstance(value, dict):
-        return cast("dict[str, Any]", value)
-    return {}
 
 
 def lapses(asked: Asked, decisions: Sequence[Decided]) -> float:

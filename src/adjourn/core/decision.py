@@ -1,8 +1,9 @@
 """A person's answer. (A policy's answer is a `Verdict`.)"""
 
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 from adjourn.core.codec import plain
+from adjourn.core.records import Decided
 from adjourn.errors import InvalidAnswer
 
 
@@ -91,3 +92,12 @@ class Decision:
             if given:
                 parts.append(f"{name}={given!r}")
         return f"Decision({', '.join(parts)})"
+
+
+def chosen(decided: Decided) -> dict[str, Any]:
+    """What a choice says: `{"choice": …}`, with a result or an amount; empty for every other
+    answer."""
+    value: object = decided.value
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value)
+    return {}

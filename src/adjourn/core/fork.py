@@ -12,9 +12,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from adjourn.core.authority import chosen, requesters
+from adjourn.core.authority import requesters
 from adjourn.core.call import Call, Phase
 from adjourn.core.chapter import without_content
+from adjourn.core.decision import chosen
 from adjourn.core.ids import fork_id, local_event
 from adjourn.core.records import (
     AnyRecord,

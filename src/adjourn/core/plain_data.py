@@ -7,7 +7,7 @@ from typing import Any, cast
 import msgspec
 
 from adjourn.core.call import Call
-from adjourn.core.effect_log import Effects
+from adjourn.core.done_calls import Effects
 from adjourn.core.messages import AssistantMessage, Message
 from adjourn.core.transcript import Transcript
 

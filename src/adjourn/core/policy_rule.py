@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 
-from adjourn.core.conditions import Condition, condition
+from adjourn.core.argument_conditions import Condition, condition
 from adjourn.core.digest import digest
 from adjourn.core.duration import Duration, optional_seconds
 from adjourn.core.effect import Effect

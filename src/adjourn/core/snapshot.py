@@ -16,7 +16,7 @@ import msgspec
 from adjourn.core.call import Call
 from adjourn.core.chapter import copies_earlier_turns
 from adjourn.core.conversation_state import Thread
-from adjourn.core.effect_log import Effects
+from adjourn.core.done_calls import Effects
 from adjourn.core.messages import Message
 from adjourn.core.plain_data import as_plain, from_plain
 from adjourn.core.snapshot_part import SnapshotPart

@@ -28,7 +28,7 @@ from adjourn.core.call import (
 from adjourn.core.chapter import begun
 from adjourn.core.conversation_state import PendingMessage, Thread, late_result
 from adjourn.core.decision_effects import DECIDED, LOST, forked, is_settled, memo_of
-from adjourn.core.effect_log import Effects
+from adjourn.core.done_calls import Effects
 from adjourn.core.flow_state import FlowFold
 from adjourn.core.ids import (
     StepId,

@@ -9,6 +9,7 @@ from adjourn.core.duration import Duration, optional_seconds
 from adjourn.errors import Invalid
 
 if TYPE_CHECKING:
+    from adjourn.core.state import State
     from adjourn.runtime.run import Run
     from adjourn.runtime.run_worker import RunWorker
     from adjourn.stores.protocol import Store
@@ -37,6 +38,27 @@ class Rested(msgspec.Struct, frozen=True, kw_only=True):
     wake_at: float = 0.0
     blocked: tuple[str, ...] = ()
     more: bool = False
+
+    @classmethod
+    def of(cls, state: "State", handed_back: bool) -> "Rested":
+        """How a run was left that was driven to this state."""
+        if handed_back:
+            parked = None
+        else:
+            parked = state.parked
+        return cls(
+            status=status_of(state),
+            seq=state.seq,
+            wake_at=parked.wake_at if parked else 0.0,
+            blocked=tuple(parked.blocked) if parked else (),
+            more=handed_back,
+        )
+
+
+def status_of(state: "State") -> str:
+    """The status of a run that was taken, as its row says it."""
+    assert state.status is not None, "a run that was taken has begun"
+    return state.status.value
 
 
 class Busy(msgspec.Struct, frozen=True, kw_only=True):

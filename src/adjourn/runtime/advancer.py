@@ -32,7 +32,7 @@ from adjourn.errors import (
     ProgramChanged,
     StoreError,
 )
-from adjourn.runtime.advance import Advanced, Budget, Busy, Rested, Unfit
+from adjourn.runtime.advance import Advanced, Budget, Busy, Rested, Unfit, status_of
 from adjourn.runtime.heartbeat import BEATS, Heartbeat
 from adjourn.runtime.kept_errors import KeptErrors
 from adjourn.runtime.program_choice import MISFITS, Fitness
@@ -270,7 +270,7 @@ class Advancer:
             await self._store.misfits(
                 Misfit(run, state.seq, f"run {before} of its session comes first", queued=True)
             )
-            return Rested(status=_status(state), seq=state.seq, wake_at=self._store.now() + AGAIN)
+            return Rested(status=status_of(state), seq=state.seq, wake_at=self._store.now() + AGAIN)
         if is_suspect(state) and not stops:
             await self._slots.alone(run)
         mark = self.heartbeat.fence.mark()
@@ -359,7 +359,7 @@ class Advancer:
         self._keep(run, Folded(drive.state, drive.size, lease.erasures))
         if timers.error is not None:
             raise timers.error
-        return _rested(drive)
+        return Rested.of(drive.state, drive.handed_back)
 
     def _keep_error(self, run: str, drive: Drive) -> None:
         """Of the errors of a run, keep one that it failed with, as long as the run waits because of
@@ -560,24 +560,3 @@ class _Timers:
             self._drive.stop(CANCELLED)
             return
         self._next = self._loop.call_later(self._every, self._tell)
-
-
-def _rested(drive: Drive) -> Rested:
-    """How the drive left its run."""
-    state = drive.state
-    if drive.handed_back:
-        parked = None
-    else:
-        parked = state.parked
-    return Rested(
-        status=_status(state),
-        seq=state.seq,
-        wake_at=parked.wake_at if parked else 0.0,
-        blocked=tuple(parked.blocked) if parked else (),
-        more=drive.handed_back,
-    )
-
-
-def _status(state: State) -> str:
-    assert state.status is not None, "a run that was taken has begun"
-    return state.status.value

@@ -5,9 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from adjourn.core.authority import chosen
 from adjourn.core.codec import plain
-from adjourn.core.decision import Decision
+from adjourn.core.decision import Decision, chosen
 from adjourn.core.ids import local_event, public_id
 from adjourn.core.interrupt import Interrupt, decided
 from adjourn.core.records import Decided, Suspended

@@ -9,7 +9,6 @@ import msgspec
 from adjourn.core.authority import (
     Vote,
     adds,
-    chosen,
     fits,
     gate_of,
     is_filled,
@@ -19,6 +18,7 @@ from adjourn.core.authority import (
     seated,
 )
 from adjourn.core.codec import legible
+from adjourn.core.decision import chosen
 from adjourn.core.digest import digest
 from adjourn.core.halt import scopes
 from adjourn.core.ids import local_event, public_id

@@ -28,7 +28,7 @@ from adjourn import (
     path_under,
     under,
 )
-from adjourn.core.conditions import Condition
+from adjourn.core.argument_conditions import Condition
 from adjourn.core.policy_rule import Rule
 
 COMPANY = email_in("example.com")
