@@ -17,6 +17,7 @@ const options = {
   ],
   outdir: out,
   bundle: true,
+  loader: { ".late.css": "text" }, // a style that comes with its part
   splitting: true, // a page is loaded when it is first looked at
   chunkNames: "[name]-[hash]",
   minify: true,

@@ -51,7 +51,7 @@ class Writer:
 writer = Agent("writer", model=Writer(), instructions="Write.")
 
 
-@tool(effect="unsafe")
+@tool(effect="unsafe", describe="refund {cents} of order {order_id}")
 async def refund(ctx: ToolContext, order_id: str, cents: int, notify: bool, memo: str) -> dict[str, Any]:
     """Pay money back to the customer’s card."""
     note(f"refund {ctx.run_id} {order_id} {cents} {notify} {memo}")

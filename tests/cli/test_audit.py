@@ -114,12 +114,35 @@ def test_an_export_goes_on_where_the_last_one_ended(adjourn: Run, waiting: str) 
     assert adjourn("audit", "export", "--after", "9").code == 2
 
 
+def test_lines_are_newest_first_in_words_and_filtered(adjourn: Run, waiting: str) -> None:
+    adjourn("pause", waiting, "--by", "ana", "--reason", "lunch")
+    adjourn("halt", "tool:x", "--reason", "incident", "--by", "bo")
+    said = adjourn("audit").out.splitlines()
+    assert "bo halted tool x: “incident”" in said[0] and "ana paused" in said[1] and " started " in said[-1]
+
+    def verbs(*words: str) -> list[str]:
+        return [line["verb"] for line in adjourn("audit", *words, "--json").json]
+
+    assert verbs() == ["halt", "pause", "start"]
+    assert verbs("--by", "ana") == verbs("--verb", "pause") == verbs("--text", "LUNCH") == ["pause"]
+    assert verbs("--tool", "x") == ["halt"] and verbs(waiting) == ["pause", "start"]
+    assert verbs("--since", "1h") == verbs("--until", "2999-01-01") == ["halt", "pause", "start"]
+    assert verbs("--until", "1h") == verbs("--since", "2999-01-01") == verbs("--refused") == verbs("--agent", "x") == []
+    first = adjourn("audit", "--limit", "1", "--json").json[0]["cursor"]
+    assert verbs("--after", first) == ["pause", "start"]
+    page = adjourn("audit", "--limit", "1")
+    assert f"--after {first}" in page.err
+    assert adjourn("audit", "--since", "yesterday").code == 2 and adjourn("audit", "--after", "x").code == 2
+    table = adjourn("audit", "--csv").out.splitlines()
+    assert table[0].startswith("at,by,verb") and len(table) == 4
+
+
 def test_the_security_log_is_shown_when_it_is_asked_for(adjourn: Run, waiting: str) -> None:
     adjourn("halt", "tool:x", "--reason", "incident", "--by", "ana")
     adjourn("unhalt", "tool:x", "--by", "bo")
     [line] = adjourn("audit", "--security", "--json").json
     assert (line["verb"], line["by"], line["scope"]) == ("unhalt", "bo", "tool:x")
-    assert "unhalt" in adjourn("audit", "--security").out
+    assert "bo lifted the halt of tool x" in adjourn("audit", "--security").out
     assert adjourn("audit", waiting, "--security").code == 2
 
 

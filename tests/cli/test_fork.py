@@ -23,8 +23,8 @@ def test_the_audit_shows_who_wanted_what_also_what_was_refused(adjourn: Run, wai
     adjourn("pause", waiting, "--by", "ana", "--reason", "wait")
     adjourn("pause", waiting, "--by", "ben")
     lines = adjourn("audit", waiting, "--json").json
-    assert [(x["verb"], x["by"]) for x in lines] == [("start", "shop"), ("pause", "ana"), ("pause", "ben")]
-    assert lines[1]["reason"] == "wait" and lines[2]["refused"]
+    assert [(x["verb"], x["by"]) for x in lines] == [("pause", "ben"), ("pause", "ana"), ("start", "shop")]
+    assert lines[1]["reason"] == "wait" and lines[0]["refused"]
     assert "refused" in adjourn("audit").out
 
 

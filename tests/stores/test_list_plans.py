@@ -14,12 +14,19 @@ from msgspec.structs import replace
 from tests.stores.many_runs import insert, rows
 
 from adjourn.core.status import Status
+from adjourn.stores.audit import AuditFilter
 from adjourn.stores.protocol import Filter
 from adjourn.stores.run_row import RunRow
+from adjourn.stores.sqlite import audit_search
 from adjourn.stores.sqlite import lists as sqlite_lists
 from adjourn.stores.sqlite.connection import bring_up_to_date, connect
 
 NOW = 1_000.0
+AUDITS = [
+    AuditFilter(), AuditFilter(by="ana"), AuditFilter(verb="deny"), AuditFilter(verb="answer"), AuditFilter(agent="clerk"),
+    AuditFilter(tool="refund"), AuditFilter(run="r"), AuditFilter(since=5.0, until=9.0), AuditFilter(text="x"),
+    AuditFilter(tool="refund", by="ana", since=5.0), AuditFilter(refused=True),
+]  # fmt: skip
 VIEWS = ("", "completed", "waiting", "failed", "stopped", "running", "nothing")
 TEXTS = ("", "Refund order", "xyzzy", "qz")
 
@@ -107,8 +114,8 @@ def test_no_statement_of_any_list_goes_through_a_table_or_sorts_one(
         sqlite_lists.inbox(watched.db, Filter(**fields, brief=True, after="r:1"), NOW)
     for scope in (None, "", "r"):
         sqlite_lists.audit(watched.db, scope, 0, 100)
-    for before, security in product(("", "5.0/1/r"), (False, True)):
-        sqlite_lists.recent(watched.db, before, 100, security)
+    for before, security, wanted in product(("", "5.0/1/r"), (False, True), AUDITS):
+        audit_search.look(watched.db, wanted, security, before, 100)
     plans = watched.plans()
     assert len(plans) > 100
     for sql, plan in plans.items():

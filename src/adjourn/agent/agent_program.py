@@ -207,6 +207,7 @@ class Conversations:
             args=args,
             definition=tool.exact,
             describes=tool.description,
+            phrase=tool.phrase(args),
             effect=tool.effect.value,
             undo=tool.undo is not None,
             reason=judged.reason,

@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 from adjourn.bodies.retries import checked_retries
 from adjourn.bodies.signature import ArgumentError, Signature, parameters, shape, summary
 from adjourn.bodies.tool_context import ToolContext, pause_for
+from adjourn.core.call_phrase import check_template, phrase
 from adjourn.core.codec import plain
 from adjourn.core.conversation_state import OUTPUT_TOOL
 from adjourn.core.digest import digest
@@ -50,6 +51,8 @@ class Tool:
         backoff: time before the first retry; it doubles each time.
         isolate: run it in a process of its own that can be ended.
         env: the environment variables that an isolated process gets.
+        describe: a call in a few words for the audit, with parameters in braces: `"refund of order
+            {order_id}"`. Without it, the tool's name and its first arguments.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class Tool:
         backoff: Duration = 0.5,
         isolate: bool = False,
         env: Sequence[str] = (),
+        describe: str = "",
     ) -> None:
         _check_name(name)
         _check_functions(name, run, undo, verify)
@@ -112,6 +116,10 @@ class Tool:
             )
         if isolate:
             self._check_isolated()
+        if describe:
+            names = list(self.schema.get("properties", ()))
+            check_template(describe, names, f"tool {name!r}")
+        self.describe = describe
 
     def _check_isolated(self) -> None:
         """Another process must be able to find the function by its name, and needs nothing that
@@ -125,6 +133,14 @@ class Tool:
             raise InvalidDefinition(
                 f"tool {self.name!r}: isolate=True cannot take resources, which live in one process"
             )
+
+    def phrase(self, args: dict[str, Any]) -> str:
+        """A call in the author's words; "" if there are none.
+
+        Args:
+            args: the arguments of the call.
+        """
+        return phrase(self.describe, args)
 
     @cached_property
     def signature(self) -> Signature:
@@ -351,6 +367,7 @@ def tool(
     backoff: Duration = 0.5,
     isolate: bool = False,
     env: Sequence[str] = (),
+    describe: str = "",
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -368,7 +385,7 @@ def tool(
         name: the name that the model calls; without one, the function's.
         description: what the model reads about it; without one, the docstring.
         options: `effect`, `undo`, `verify`, `policy`, `timeout`, `settle`, `key_ttl`, `retries`,
-            `backoff`, `isolate` and `env`, as for `Tool`.
+            `backoff`, `isolate`, `env` and `describe`, as for `Tool`.
     """
 
     def make(function: Callable[..., Any]) -> Tool:

@@ -1,4 +1,5 @@
-"""When something shall end, as people write it: `12h`, `30d`, or a date."""
+"""Times as people write them: `12h`, `30d`, or a date; when something shall end, or since when it
+is."""
 
 from datetime import datetime
 
@@ -22,6 +23,20 @@ def seconds_until(text: str, now: float) -> float:
             advice="write 12h, 30d or a date such as 2031-01-31",
         )
     return left
+
+
+def past_time(text: str, now: float, *, end: bool = False) -> float:
+    """The time that `text` says: so long before `now`, or a date. `end`: a date without a time
+    means the end of that day. Raises `Invalid`."""
+    span = span_of(text)
+    if span is not None:
+        return max(0.0, now - span)
+    at = _time(text)
+    if end and len(text.strip()) == len("2031-01-31"):
+        at += 86_400.0
+    if at < 0:
+        raise Invalid(f"{text!r:.40} is before 1970")
+    return at
 
 
 def _time(text: str) -> float:

@@ -407,7 +407,8 @@ class Intended(Record, frozen=True, tag="intended"):
 @final
 class Asked(Record, frozen=True, tag="asked"):
     """The program needs a person: policy, limit, error, in doubt, undo. Opens the interrupt `i`.
-    `escalated_gate`: who may agree once it is `escalated`; if empty, the same people as before."""
+    `escalated_gate`: who may agree once it is `escalated`; if empty, the same people as before.
+    `phrase`: the call in a few words, as its tool says them; no digest covers it."""
 
     i: str
     kind: Literal["approval", "limit", "error", "in_doubt", "undo"]
@@ -442,6 +443,7 @@ class Asked(Record, frozen=True, tag="asked"):
     carries: tuple[str, ...] = ()
     escalate_to: tuple[str, ...] = ()
     escalated_gate: tuple[ApprovalSlot, ...] = ()
+    phrase: str = ""
 
 
 @final

@@ -37,6 +37,7 @@ STAYS: Mapping[type[Any], frozenset[str]] = {
             "args",
             "definition",
             "describes",
+            "phrase",
             "payload",
             "schema",
             "reason",

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from adjourn.errors import Invalid, Misused
-from adjourn.stores.audit import SECURITY, AuditLine
+from adjourn.stores.audit import EVERY_LINE, AuditFilter, AuditLine
 from adjourn.stores.audit_key import AuditKey, KeySource, audit_keys
 from adjourn.stores.protocol import Store
 from adjourn.stores.seals import Anchor, Seal
@@ -40,20 +40,26 @@ class AuditVerbs:
         self._sealer.start()
 
     async def audit(
-        self, *, after: int = 0, limit: int = 100, security: bool = False
+        self,
+        *,
+        before: str = "",
+        limit: int = 100,
+        security: bool = False,
+        wanted: AuditFilter = EVERY_LINE,
     ) -> "list[AuditEntry]":
-        """Every command that anybody gave, to any run, by time; also what was refused.
+        """Every command that anybody gave, to any run, newest first; also what was refused.
 
-        `after` and `limit` are for pages. With `security`, the security log instead: logins, keys,
-        users, refusals.
+        Args:
+            before: the `cursor` of an entry: only older ones.
+            limit: at most so many.
+            security: the security log instead: logins, keys, users, refusals.
+            wanted: only entries that fulfil this: who, verb, run, agent, tool, time, text.
         """
         from adjourn.views.audit_entry import AuditEntry
 
-        scope = SECURITY if security else None
-        return [
-            AuditEntry.of(line)
-            for line in await self._audited().audit(scope, after=after, limit=limit)
-        ]
+        store = self._audited()
+        found = await store.recent(before, limit, security=security, wanted=wanted)
+        return [AuditEntry.of(line) for line in found]
 
     async def audit_seal(self) -> Seal | None:
         """Seal what was touched, now; None if there is nothing to seal, or if that is for whoever

@@ -466,18 +466,15 @@ class Run(Generic[T]):
         return ChildRun(self, path)
 
     async def audit(self, *, after: int = 0, limit: int = 100) -> "list[AuditEntry]":
-        """Everything that anyone wanted of this run, also what was refused.
+        """Everything that anyone wanted of this run, also what was refused, oldest first.
 
         Args:
             after: only lines after this number.
             limit: at most so many.
         """
-        from adjourn.views.audit_entry import AuditEntry
+        from adjourn.views.audit_entry import entries_of
 
-        return [
-            AuditEntry.of(line)
-            for line in await self._rt.store.audit(self.id, after=after, limit=limit)
-        ]
+        return await entries_of(self._rt.store, self.id, after, limit)
 
     async def _deliver(self, command: Any, request_id: str) -> None:
         await self._rt.deliver(self.id, command, request_id)

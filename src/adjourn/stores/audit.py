@@ -6,8 +6,8 @@ one cannot vanish, are the seals (`stores.seals`).
 """
 
 import hashlib
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import Any, cast
 
 import msgspec
 
@@ -41,6 +41,135 @@ class AuditLine(msgspec.Struct, frozen=True):
     def place(self) -> str:
         """Where it is among all lines: by time, then by scope and number."""
         return f"{self.entry['at']!r}/{self.n}/{self.scope}"
+
+
+class FoundLine(AuditLine, frozen=True):
+    """A line with what else is known of it, as long as its run is there and was not erased.
+
+    `program` and `title` are the run's; `opening` is the record that opened the interrupt it is
+    about, `record` the one that came of it, both as they are stored.
+    """
+
+    program: str = ""
+    title: str = ""
+    opening: str = ""
+    record: str = ""
+
+
+class AuditFilter(msgspec.Struct, frozen=True):
+    """Which lines are wanted. Empty fields do not filter.
+
+    `text` is a part of anything that a line says, of its run's title, or of the arguments of the
+    call that it is about, whatever the case. `verb` is one of the audit, or a verdict. `agent` and
+    `tool` are as the line has them: those written before schema 21 have none. `since` and `until`
+    are seconds of the epoch. `refused`: only what was refused, or only what was not.
+    """
+
+    by: str = ""
+    verb: str = ""
+    run: str = ""
+    agent: str = ""
+    tool: str = ""
+    text: str = ""
+    since: float = 0.0
+    until: float = 0.0
+    refused: bool | None = None
+
+    def fits(self, found: FoundLine) -> bool:
+        """Whether this line is one of them."""
+        entry = found.entry
+        said = {
+            "by": entry.get("by", ""),
+            "agent": entry.get("agent", ""),
+            "tool": entry.get("tool", ""),
+        }
+        if any(getattr(self, name) not in ("", value) for name, value in said.items()):
+            return False
+        if self.verb not in ("", entry["verb"], entry.get("verdict", "")):
+            return False
+        if self.run not in ("", found.scope):
+            return False
+        if self.since and entry["at"] < self.since:
+            return False
+        if self.until and entry["at"] > self.until:
+            return False
+        if self.refused is not None and self.refused != bool(entry.get("refused")):
+            return False
+        return not self.text or self._is_in(found)
+
+    def _is_in(self, found: FoundLine) -> bool:
+        wanted = self.text.casefold()
+        words = list(_words(found.entry))
+        words += (found.scope, found.title)
+        if found.opening:
+            opening = decode(found.opening)
+            words += _words([opening.get("args"), opening.get("phrase"), opening.get("tool")])
+        return any(wanted in word.casefold() for word in words)
+
+
+def _words(value: Any) -> Iterator[str]:
+    """Every string and number in a value."""
+    if isinstance(value, dict):
+        value = list(cast("dict[str, Any]", value).values())
+    if isinstance(value, list):
+        for part in cast("list[Any]", value):
+            yield from _words(part)
+    elif value is not None:
+        yield str(value)
+
+
+EVERY_LINE = AuditFilter()
+
+
+async def newest(
+    look: Callable[[str, int], Awaitable[Sequence[FoundLine]]],
+    wanted: AuditFilter,
+    before: str,
+    limit: int,
+) -> list[FoundLine]:
+    """The newest lines that are wanted, found in looks of which each has an end.
+
+    Args:
+        look: lines older than a place, newest first, and at most so many: all that are wanted, and
+            perhaps others.
+        wanted: what the lines must fulfil.
+        before: the place of a line: only older ones.
+        limit: at most so many.
+    """
+    found: list[FoundLine] = []
+    while True:
+        lines = await look(before, LOOK)
+        found += [line for line in lines if wanted.fits(line)]
+        if len(lines) < LOOK or len(found) >= limit:
+            return found[:limit]
+        before = lines[-1].place
+
+
+LONGEST = 8_192
+"""Characters of a record that is read with its line; a call may have megabytes of arguments."""
+LOOK = 500
+"""Lines that one look goes through."""
+NARROW = ("tool", "by", "agent", "verb")
+"""What lines have an index for, the rarest first."""
+ANSWER = "answer"
+"""The verb of every decision; its verdict says more, and is what the index has."""
+
+
+def narrowest(wanted: AuditFilter) -> str:
+    """The field whose index is walked; "" if no field has one."""
+    for name in NARROW:
+        if name == "verb" and wanted.verb == ANSWER:
+            continue
+        if getattr(wanted, name):
+            return name
+    return ""
+
+
+def newest_first(wanted: AuditFilter, lines: Iterable[FoundLine]) -> list[FoundLine]:
+    """Newest first: by time, then by scope and number; those of one run by their numbers."""
+    if wanted.run:
+        return sorted(lines, key=lambda line: line.n, reverse=True)
+    return sorted(lines, key=lambda line: placed(line.place), reverse=True)
 
 
 def placed(place: str) -> tuple[float, str, int]:

@@ -11,7 +11,7 @@ from adjourn.core.record_parts import Ref
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started
 from adjourn.core.signatures import Trust
 from adjourn.core.status import Status
-from adjourn.stores.audit import AuditLine
+from adjourn.stores.audit import EVERY_LINE, AuditFilter, AuditLine, FoundLine
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Erasure, Hold, Pruning
 from adjourn.stores.fleet import Fleet
@@ -508,14 +508,21 @@ class AuditLog(Protocol):
         ...
 
     async def recent(
-        self, before: str = "", limit: int = 100, *, security: bool = False
-    ) -> list[AuditLine]:
-        """Lines of the audit of all runs and of global commands, newest first.
+        self,
+        before: str = "",
+        limit: int = 100,
+        *,
+        security: bool = False,
+        wanted: AuditFilter = EVERY_LINE,
+    ) -> list[FoundLine]:
+        """Lines of the audit of all runs and of global commands, newest first: by time, then by
+        scope and number; those of one run by their numbers.
 
         Args:
             before: the `place` of a line: only older ones.
             limit: at most so many.
             security: those of the security log instead.
+            wanted: only lines that fulfil this.
         """
         ...
 

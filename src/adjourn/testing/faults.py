@@ -10,7 +10,7 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started
 from adjourn.core.status import Status
 from adjourn.errors import AdjournError, StoreError
-from adjourn.stores.audit import AuditLine
+from adjourn.stores.audit import EVERY_LINE, AuditFilter, AuditLine, FoundLine
 from adjourn.stores.channel import Channel, Ears
 from adjourn.stores.erasure import Erasure, Hold, Pruning
 from adjourn.stores.fleet import Queue, WorkerCard
@@ -255,10 +255,17 @@ class Faulty:
         return await self._do("halt", lambda: self.store.halt(scope, **options))
 
     async def recent(
-        self, before: str = "", limit: int = 100, *, security: bool = False
-    ) -> list[AuditLine]:
+        self,
+        before: str = "",
+        limit: int = 100,
+        *,
+        security: bool = False,
+        wanted: AuditFilter = EVERY_LINE,
+    ) -> list[FoundLine]:
         """See `Store.recent`."""
-        return await self._do("recent", lambda: self.store.recent(before, limit, security=security))
+        return await self._do(
+            "recent", lambda: self.store.recent(before, limit, security=security, wanted=wanted)
+        )
 
     async def roster(self, put: WorkerCard | None = None, **options: Any) -> list[WorkerCard]:
         """See `Store.roster`."""

@@ -23,7 +23,7 @@ from adjourn.core.records import (
 from adjourn.core.state import OpenInterrupt, State
 from adjourn.core.status import ENDED, Status
 from adjourn.core.trust import FoldAgain
-from adjourn.stores.audit import AuditLine, chain
+from adjourn.stores.audit import EVERY_LINE, AuditFilter, AuditLine, FoundLine, chain
 from adjourn.stores.channel import Channel, Ears
 from adjourn.stores.erasure import Erasure, Hold, Pruning
 from adjourn.stores.fleet import Queue, WorkerCard
@@ -302,10 +302,15 @@ class CheckedStore:
         return await self.store.halt(scope, **options)
 
     async def recent(
-        self, before: str = "", limit: int = 100, *, security: bool = False
-    ) -> list[AuditLine]:
+        self,
+        before: str = "",
+        limit: int = 100,
+        *,
+        security: bool = False,
+        wanted: AuditFilter = EVERY_LINE,
+    ) -> list[FoundLine]:
         """See `Store.recent`."""
-        return await self.store.recent(before, limit, security=security)
+        return await self.store.recent(before, limit, security=security, wanted=wanted)
 
     async def roster(self, put: WorkerCard | None = None, **options: Any) -> list[WorkerCard]:
         """See `Store.roster`."""

@@ -9,6 +9,7 @@ if "adjourn.testing.contract" not in sys.modules:
     pytest.register_assert_rewrite("adjourn.testing.contract")
 
 from adjourn.testing.contract.audit import Auditing, Sealing
+from adjourn.testing.contract.audit_search import Searching
 from adjourn.testing.contract.commands import Commanding, Following, Requesting
 from adjourn.testing.contract.commit import Committing, Fencing, Halting, Indexing, Resting
 from adjourn.testing.contract.create import Creating, Importing, Loading
@@ -63,6 +64,7 @@ class StoreContract(
     Runs,
     Halts,
     Auditing,
+    Searching,
     Sealing,
     Signing,
     Erasing,

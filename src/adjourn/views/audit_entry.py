@@ -1,10 +1,16 @@
 """A line of the audit as people and programs read it; the line itself stays as it was written."""
 
+import csv
+import io
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from adjourn.stores.audit import AuditLine
+from adjourn.core.records import Asked, parse
+from adjourn.stores.audit import SECURITY, AuditFilter, AuditLine, FoundLine
+from adjourn.stores.protocol import Store
+from adjourn.views.audit_words import AuditSentence, sentence
 
 _NAMES = {"run": "run_id", "from": "origin", "interrupt": "interrupt_id", "of": "forked_from"}
 """Keys of the stored line that have another name here."""
@@ -21,6 +27,8 @@ _TEXTS = (
     "scope",
     "endpoint",
     "forked_from",
+    "agent",
+    "tool",
 )
 
 
@@ -29,6 +37,9 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     `number` is its place in the chain of its scope, `cursor` its place among all lines. `seq` is
     the record that came of it, `refused` why there is none. `more` has what only some verbs say.
+    `told` is the line as a sentence, `title` the run's. `args` are those of the call that it is
+    about and `rules` those that asked, as long as its run is there. `head` is the hash that ties
+    the line to those before it.
     """
 
     number: int
@@ -48,6 +59,13 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     scope: str
     endpoint: str
     forked_from: str
+    agent: str
+    tool: str
+    title: str
+    args: dict[str, Any]
+    rules: tuple[str, ...]
+    head: str
+    told: AuditSentence
     more: dict[str, Any]
 
     @classmethod
@@ -55,7 +73,20 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
         """Read a stored line."""
         found = {_NAMES.get(name, name): value for name, value in line.entry.items()}
         texts = {name: str(found.pop(name, None) or "") for name in _TEXTS}
+        args, rules, title = dict[str, Any](), tuple[str, ...](), ""
+        if isinstance(line, FoundLine):
+            title = line.title
+            texts["agent"] = texts["agent"] or line.program
+            opening = parse(line.opening) if line.opening else None
+            if isinstance(opening, Asked):
+                args, rules = dict(opening.args or {}), opening.rules
+                texts["tool"] = texts["tool"] or opening.tool
         return cls(
+            title=title,
+            args=args,
+            rules=rules,
+            head=line.head.hex(),
+            told=sentence(line),
             number=line.n,
             cursor=line.place,
             run_id=found.pop("run_id", line.scope),
@@ -64,3 +95,37 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
             **texts,
             more=found,
         )
+
+
+async def entries_of(store: Store, run: str, after: int, limit: int) -> list[AuditEntry]:
+    """The entries of one run behind a number, oldest first."""
+    lines = await store.audit(run, after=after, limit=limit)
+    if not lines or run == SECURITY:
+        return []
+    end = f"0/{lines[-1].n + 1}/{run}"
+    found = await store.recent(end, len(lines), wanted=AuditFilter(run=run))
+    return [AuditEntry.of(line) for line in reversed(found)]
+
+
+COLUMNS = ("at", "by", "verb", "verdict", "run_id", "agent", "tool", "origin", "refused", "note")
+"""What a table has of each line, before the sentence, its place and its hash."""
+
+
+def csv_of(entries: Iterable[AuditEntry]) -> str:
+    """Lines as a table with a heading. What a spreadsheet would take for a formula begins with an
+    apostrophe."""
+    out = io.StringIO()
+    table = csv.writer(out)
+    table.writerow([*COLUMNS, "told", "number", "head"])
+    for entry in entries:
+        row = [getattr(entry, name) for name in COLUMNS]
+        table.writerow(
+            [_cell(value) for value in (*row, str(entry.told), entry.number, entry.head)]
+        )
+    return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return f"'{value}"
+    return value

@@ -10,13 +10,13 @@ import pytest
 from tests.stores.many_runs import WORKERS, rows
 from tests.stores.postgres.runs import insert
 from tests.stores.postgres.server import PostgresServer
-from tests.stores.test_list_plans import apart
+from tests.stores.test_list_plans import AUDITS, apart
 from tests.stores.test_list_plans import filters as every_filter
 from tests.stores.test_lists import filters, pages
 
 from adjourn.core.records import dump
 from adjourn.stores.memory.store import MemoryStore
-from adjourn.stores.postgres import inbox, lists
+from adjourn.stores.postgres import audit_search, inbox, lists
 from adjourn.stores.postgres.connections import Connection, connect, messages
 from adjourn.stores.postgres.store import PostgresStore
 from adjourn.stores.protocol import Filter
@@ -63,7 +63,7 @@ class Watched:
             self.statements[sql] = plan, dict(values)
             return messages(db, [*plan, sql, "commit"], values)[-2]
 
-        for module in (lists, inbox):
+        for module in (lists, inbox, audit_search):
             monkeypatch.setattr(module, "planned", planned)
 
     def plans(self) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -100,6 +100,11 @@ def watched(postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> Iterat
             "'approval', '', '{}', 'approval ' from adjourn.run"
         )
         db.execute("insert into adjourn.journal select n, 2, 1, %s, '' from adjourn.run", (dump(approval()),))
+        db.execute(
+            "insert into adjourn.audit select 'run-' || n, 1, n, "
+            """format('{"at":%s,"run":"run-%s","verb":"answer","by":"p%s","verdict":"deny","tool":"t%s"}', n, n, mod(n, 9), mod(n, 7)),"""
+            " '' from adjourn.run"
+        )
     with psycopg.connect(address, autocommit=True) as db:
         db.execute("analyze")
     for name, bound in {"FEW": 100, "NEWEST": 200, "FIRST": 64, "LOOK": LOOK, "RARE": 300, "WALK": LOOK}.items():
@@ -122,6 +127,8 @@ def test_no_statement_of_any_list_goes_through_a_table_and_each_looks_at_a_bound
     for fields, brief, after in product(INBOXES, (False, True), ("", "run-010000:1.0?0")):
         for _ in inbox.inbox(watched.db, Filter(**fields, brief=brief, after=after, limit=1), now):
             pass
+    for wanted, security, before in product(AUDITS, (False, True), ("", "5.0/1/r")):
+        audit_search.look(watched.db, wanted, security, before, 100)
     assert len(watched.statements) > 50
     for sql, plan in watched.plans():
         for node in nodes(plan):

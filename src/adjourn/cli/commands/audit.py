@@ -1,6 +1,7 @@
 """`adjourn audit`: who wanted what; and the seals that show whether anybody has changed it
 since."""
 
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ from typer.core import TyperGroup
 
 from adjourn.cli.completion import complete_runs
 from adjourn.cli.error_report import says
+from adjourn.cli.expiry import past_time
 from adjourn.cli.extras import needs
 from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.opened_database import with_runtime
@@ -21,10 +23,10 @@ from adjourn.cli.terminal.format import DIM, short_id
 from adjourn.errors import Invalid, UnknownRun
 from adjourn.runtime.audit_verbs import seal_json
 from adjourn.runtime.runtime import Runtime
-from adjourn.stores.audit import SECURITY
+from adjourn.stores.audit import SECURITY, AuditFilter
 from adjourn.stores.audit_key import AuditKey, audit_keys
 from adjourn.stores.seals import Anchor
-from adjourn.views.audit_entry import AuditEntry
+from adjourn.views.audit_entry import AuditEntry, csv_of
 from adjourn.views.visible import visible
 
 
@@ -55,6 +57,59 @@ Key = Annotated[
         show_default=False,
     ),
 ]
+OfPerson = Annotated[
+    str, typer.Option("--by", metavar="NAME", help="Only of this person.", show_default=False)
+]
+OfVerb = Annotated[
+    str,
+    typer.Option(
+        "--verb",
+        metavar="VERB",
+        help="Only this verb: approve, deny, answer, start, pause, cancel, halt …",
+        show_default=False,
+    ),
+]
+OfAgent = Annotated[
+    str,
+    typer.Option("--agent", metavar="NAME", help="Only of this agent.", show_default=False),
+]
+OfTool = Annotated[
+    str, typer.Option("--tool", metavar="NAME", help="Only of this tool.", show_default=False)
+]
+WithText = Annotated[
+    str,
+    typer.Option(
+        "--text",
+        metavar="TEXT",
+        help="Only lines with this in a name, a note or an argument.",
+        show_default=False,
+    ),
+]
+OnlyRefused = Annotated[bool, typer.Option("--refused", help="Only what was refused.")]
+Since = Annotated[
+    str,
+    typer.Option(
+        "--since",
+        metavar="TIME",
+        help="Not before: 7d, 12h, or a date such as 2031-01-31.",
+        show_default=False,
+    ),
+]
+Until = Annotated[
+    str,
+    typer.Option("--until", metavar="TIME", help="Not after; as --since.", show_default=False),
+]
+After = Annotated[
+    str,
+    typer.Option(
+        "--after",
+        metavar="CURSOR",
+        help="Continue behind this line: the `cursor` of the last one that was shown.",
+        show_default=False,
+    ),
+]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="Maximum number of lines.")]
+AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV instead of text.")]
 
 
 def _keys(files: list[str] | None) -> list[AuditKey]:
@@ -78,56 +133,81 @@ def show(
         bool,
         typer.Option("--security", help="The security log instead: logins, keys, users, refusals."),
     ] = False,
-    limit: Annotated[
-        int, typer.Option("--limit", min=1, max=1000, help="Maximum number of lines.")
-    ] = 100,
+    by: OfPerson = "",
+    verb: OfVerb = "",
+    agent: OfAgent = "",
+    tool: OfTool = "",
+    text: WithText = "",
+    refused: OnlyRefused = False,
+    since: Since = "",
+    until: Until = "",
+    after: After = "",
+    limit: Limit = 100,
+    as_csv: AsCsv = False,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Show the audit log: every command, who issued it, from where, and its result."""
+    """Show the audit log, newest first: every command, who issued it, from where, and its
+    result."""
     if run and security:
         raise Invalid("the security log is not about one run: leave RUN out, or --security")
 
     async def work(rt: Runtime) -> list[AuditEntry]:
-        if run:
-            try:
-                return await (await rt.get((await find_run(rt, run)).id)).audit(limit=limit)
-            except UnknownRun:
-                # it was pruned; its audit stays
-                if run != SECURITY and (lines := await rt.store.audit(run, limit=limit)):
-                    return [AuditEntry.of(line) for line in lines]
-                raise
-        return await rt.audit(limit=limit, security=security)
+        now = rt.store.now()
+        wanted = AuditFilter(
+            by=by,
+            verb=verb,
+            run=await _run(rt, run),
+            agent=agent,
+            tool=tool,
+            text=text,
+            since=past_time(since, now) if since else 0.0,
+            until=past_time(until, now, end=True) if until else 0.0,
+            refused=True if refused else None,
+        )
+        lines = await rt.store.recent(after, limit, security=security, wanted=wanted)
+        return [AuditEntry.of(line) for line in lines]
 
     lines = with_runtime(db, work)
     if as_json:
         print_json(lines)
         return
+    if as_csv:
+        sys.stdout.write(csv_of(lines))
+        return
     for line in lines:
         out().print(_shown(line))
+    if len(lines) == limit:
+        place = shlex.quote(lines[-1].cursor)
+        say(Text(f"Older lines: the same command with --after {place}", style=DIM))
+
+
+async def _run(rt: Runtime, wanted: str) -> str:
+    """The id of the run that is meant; one that was pruned still has an audit."""
+    if not wanted:
+        return ""
+    try:
+        return (await find_run(rt, wanted)).id
+    except UnknownRun:
+        if wanted != SECURITY and await rt.store.audit(wanted, limit=1):
+            return wanted
+        raise
 
 
 def _shown(line: AuditEntry) -> Text:
     run, more = line.run_id, line.more
-    words = [
-        line.verb,
-        line.verdict,
-        line.interrupt_id or more.get("event") or line.scope or more.get("about") or "",
-        f"by {line.by or '-'}",
-        f"from {line.origin or '-'}",
-        f"{more['count']} times" if more.get("count", 1) > 1 else "",
-        line.note or line.reason,
-    ]
-    result = ""
-    if line.refused:
-        result = f"refused: {line.refused}"
-    elif line.seq:
-        result = f"record {line.seq}"
+    beside: list[str] = []
+    if line.origin:
+        beside.append(f"from {line.origin}")
+    if more.get("count", 1) > 1:
+        beside.append(f"{more['count']} times")
+    if line.seq:
+        beside.append(f"record {line.seq}")
     return Text.assemble(
         time.strftime("%Y-%m-%d %H:%M:%S  ", time.localtime(line.at)),
         (f"{short_id(run) if run and run != SECURITY else '-':9}  ", DIM),
-        visible("  ".join(str(word) for word in words if word)),
-        ("  " + visible(result), "red" if line.refused else DIM),
+        (visible(str(line.told)), "red" if line.refused else ""),
+        ("".join(f"  {visible(word)}" for word in beside), DIM),
     )
 
 

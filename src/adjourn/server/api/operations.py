@@ -100,6 +100,7 @@ URL: Schema = {
     "pattern": rf"^https://{HOST}{NUMBERED}(/[!$-;=?-\[\]-~]*)?$",
     "maxLength": 2000,
 }
+WORD: Schema = {**SEARCH, "pattern": r"^[^\u0000]*$"}
 AUDITED: dict[str, Schema] = {
     "after": {
         "type": "string",
@@ -107,6 +108,15 @@ AUDITED: dict[str, Schema] = {
     },
     "limit": LIMIT,
     "security": FLAG,
+    "refused": FLAG,
+    "by": WORD,
+    "verb": WORD,
+    "run": WORD,
+    "agent": WORD,
+    "tool": WORD,
+    "text": WORD,
+    "since": TIME,
+    "until": TIME,
 }
 QUEUE: Schema = {"enum": ["session"]}
 PRIORITY: Schema = {"type": "integer", "minimum": -1000, "maximum": 1000}
@@ -485,10 +495,18 @@ OPERATIONS = [
     Operation(
         "GET /audit",
         "read",
-        "Every command, also refused ones, newest first; or the security log.",
+        "Every command, also refused ones, newest first, by any field; or the security log.",
         audit.list_audit,
         AUDIT,
         query=AUDITED,
+    ),
+    Operation(
+        "GET /audit/place",
+        "read",
+        "A line of a run's chain and its neighbours; without a run, of the chain of global commands.",
+        audit.get_audit_place,
+        AUDIT,
+        query={"run": WORD, "number": AFTER},
     ),
     Operation(
         "GET /audit/verify",

@@ -12,7 +12,17 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Started
 from adjourn.core.status import ENDED, RUNNABLE, Status
 from adjourn.errors import UnknownRun
-from adjourn.stores.audit import SECURITY, AuditLine, placed
+from adjourn.stores.audit import (
+    ANSWER,
+    EVERY_LINE,
+    LONGEST,
+    SECURITY,
+    AuditFilter,
+    AuditLine,
+    FoundLine,
+    newest_first,
+    placed,
+)
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.channel import Ears, MemoryChannel
 from adjourn.stores.fleet import Queue, WorkerCard
@@ -42,6 +52,13 @@ from adjourn.stores.verification import Verification, verified
 def _place(line: AuditLine) -> tuple[float, str, int]:
     """Where a line stands among those of all scopes."""
     return line.entry["at"], line.scope, line.n
+
+
+def _short(body: str | None) -> str:
+    """A record that may be read with its line."""
+    if body is None or len(body) > LONGEST:
+        return ""
+    return body
 
 
 class MemoryStore(Ruled, MemoryBook):
@@ -154,14 +171,35 @@ class MemoryStore(Ruled, MemoryBook):
         return sorted((line for line in lines if line.n > after), key=_place)[:limit]
 
     async def recent(
-        self, before: str = "", limit: int = 100, *, security: bool = False
-    ) -> list[AuditLine]:
+        self,
+        before: str = "",
+        limit: int = 100,
+        *,
+        security: bool = False,
+        wanted: AuditFilter = EVERY_LINE,
+    ) -> list[FoundLine]:
         """See `Store.recent`."""
-        lines = sorted(self._lines(security=security), key=_place, reverse=True)
-        if before:
-            start = placed(before)
-            lines = [line for line in lines if _place(line) < start]
-        return lines[:limit]
+        known = newest_first(wanted, map(self._known, self._lines(security=security)))
+        found = [line for line in known if wanted.fits(line)]
+        if before and wanted.run:
+            found = [line for line in found if line.n < placed(before)[2]]
+        elif before:
+            found = [line for line in found if _place(line) < placed(before)]
+        return found[:limit]
+
+    def _known(self, line: AuditLine) -> FoundLine:
+        """A line with what its run says of it."""
+        row, entry = self._runs.get(line.scope), line.entry
+        if row is None:
+            return FoundLine(line.scope, line.n, line.body, line.head)
+        journal, asked = self._journals[row.id], self._interrupts[row.id]
+        opening = record = ""
+        if waiting := asked.get(entry.get("interrupt", "")):
+            opening = _short(journal[waiting.seq - 1])
+        if entry["verb"] == ANSWER and "seq" in entry:
+            record = _short(journal[int(entry["seq"]) - 1])
+        known = (row.program, row.title, opening, record)
+        return FoundLine(line.scope, line.n, line.body, line.head, *known)
 
     def _lines(self, *, security: bool) -> list[AuditLine]:
         found: list[AuditLine] = []

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import psycopg
 
-from adjourn.stores.audit import SECURITY, AuditLine, placed
+from adjourn.stores.audit import EVERY_LINE, SECURITY, AuditFilter, AuditLine, FoundLine, newest
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.misfit import Misfit
+from adjourn.stores.postgres import audit_search
 from adjourn.stores.postgres.connections import Connection, connect, store_error
 from adjourn.stores.postgres.lists import planned
 from adjourn.stores.postgres.rows import SEAL
@@ -52,26 +53,19 @@ class PostgresAudit(Ruled):
         return list(starmap(AuditLine, await self.ask(lambda db: planned(db, sql, values))))
 
     async def recent(
-        self, before: str = "", limit: int = 100, *, security: bool = False
-    ) -> list[AuditLine]:
+        self,
+        before: str = "",
+        limit: int = 100,
+        *,
+        security: bool = False,
+        wanted: AuditFilter = EVERY_LINE,
+    ) -> list[FoundLine]:
         """See `Store.recent`."""
-        where, values = (
-            f"scope {'=' if security else '<>'} '{SECURITY}'",
-            dict[str, Any](limit=limit),
-        )
-        if before:
-            at, scope, number = placed(before)
-            if security:
-                where += " and (at, n) < (%(at)s, %(n)s)"
-            else:
-                where += " and (at, scope, n) < (%(at)s, %(scope)s, %(n)s)"
-            values |= {"at": at, "scope": scope, "n": number}
-        if security:
-            order = "at desc, n desc"
-        else:
-            order = "at desc, scope desc, n desc"
-        sql = f"{LINE} where {where} order by {order} limit %(limit)s"
-        return list(starmap(AuditLine, await self.ask(lambda db: planned(db, sql, values))))
+
+        def look(place: str, most: int) -> Awaitable[list[FoundLine]]:
+            return self.ask(lambda db: audit_search.look(db, wanted, security, place, most))
+
+        return await newest(look, wanted, before, limit)
 
     async def identity(self) -> str:
         """See `Store.identity`."""

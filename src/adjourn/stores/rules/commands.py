@@ -157,6 +157,8 @@ def _told(sheet: Sheet, row: RunRow | None, command: Command) -> dict[str, Any]:
                 "note": command.note,
                 "digest": command.digest,
             }
+            if tool := _tool_of(sheet, row, command):
+                told["tool"] = tool
             if command.seal is None:
                 return told
             return {**told, "kid": command.seal.kid}
@@ -172,6 +174,19 @@ def _told(sheet: Sheet, row: RunRow | None, command: Command) -> dict[str, Any]:
             return {"event": legible(str(command.event))[:NAMED], "answers": answers}
         case _:
             return {}
+
+
+def _tool_of(sheet: Sheet, row: RunRow | None, command: Decided) -> str:
+    """The tool whose call is decided; "" if it is about something else."""
+    if row is None or row.erased:
+        return ""
+    found = sheet.interrupt(command.i)
+    if found is None:
+        return ""
+    opening = opened_by(sheet, found)
+    if isinstance(opening, Asked):
+        return opening.tool
+    return ""
 
 
 def _awaiting(sheet: Sheet, command: Emitted) -> list[InterruptRow]:

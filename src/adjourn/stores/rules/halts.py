@@ -19,6 +19,14 @@ def halting(scope: str, by: str, reason: str, lift: bool, origin: str) -> StoreR
     return StoreRule(ask, lambda sheet: halt(sheet, scope, by, reason, lift, origin))
 
 
+def _about(scope: str) -> dict[str, str]:
+    """The agent or the tool that is halted, as other lines name theirs."""
+    kind, _, name = scope.partition(":")
+    if name:
+        return {kind: name}
+    return {}
+
+
 def halt(sheet: Sheet, scope: str, by: str, reason: str, lift: bool, origin: str) -> list[Halt]:
     """See `Store.halt`."""
     if scope:
@@ -31,7 +39,7 @@ def halt(sheet: Sheet, scope: str, by: str, reason: str, lift: bool, origin: str
             "scope": scope,
             "reason": reason,
         }
-        sheet.audited("", what)
+        sheet.audited("", what | _about(scope))
         if lift:
             sheet.noted([what])
         tell_halt(sheet, scope, by, reason, lift)

@@ -118,7 +118,7 @@ def create(sheet: Sheet, started: Started, rest: Sequence[AnyRecord], origin: st
     check_after(sheet, started, new=not rest)
     row.salt = row.head = os.urandom(16)
     sheet.insert(row)
-    told = {"by": started.by, "from": origin, "seq": 1 + len(rest)}
+    told = {"by": started.by, "from": origin, "seq": 1 + len(rest), "agent": row.program}
     if any(isinstance(record, Erased) for record in rest):
         raise Invalid(
             f"run {started.run!r} is not taken over: only a store says that a run was erased"

@@ -198,7 +198,10 @@ class Sheet:
         check_line(entry)
         number, head = self._last_line(scope)
         at = round(self.now, 3)
-        body = encode({"at": at, "run": scope, **entry}).decode()
+        told = {"at": at, "run": scope, **entry}
+        if self.row is not None and self.row.id == scope:
+            told["agent"] = self.row.program
+        body = encode(told).decode()
         self.writes.audit.append(AuditLine(scope, number + 1, body, chain(head, body)))
         self.touch(scope, at)
 

@@ -1,11 +1,11 @@
 """The audit in SQLite: its lines, its seals, and a look at everything."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
-from adjourn.stores.audit import AuditLine, BrokenChain
+from adjourn.stores.audit import EVERY_LINE, AuditFilter, AuditLine, BrokenChain, FoundLine, newest
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Hold
 from adjourn.stores.notification import Endpoint
@@ -15,7 +15,7 @@ from adjourn.stores.ruled_store import Ruled
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import MOST, Anchor, Seal
-from adjourn.stores.sqlite import lists
+from adjourn.stores.sqlite import audit_search, lists
 from adjourn.stores.sqlite.batch_thread import BatchThread
 from adjourn.stores.sqlite.rows import (
     COLUMNS,
@@ -48,10 +48,19 @@ class SQLiteAudit(Ruled):
         return await self._lists.ask(lambda db: lists.audit(db, scope, after, limit))
 
     async def recent(
-        self, before: str = "", limit: int = 100, *, security: bool = False
-    ) -> list[AuditLine]:
+        self,
+        before: str = "",
+        limit: int = 100,
+        *,
+        security: bool = False,
+        wanted: AuditFilter = EVERY_LINE,
+    ) -> list[FoundLine]:
         """See `Store.recent`."""
-        return await self._lists.ask(lambda db: lists.recent(db, before, limit, security))
+
+        def look(place: str, most: int) -> Awaitable[list[FoundLine]]:
+            return self._lists.ask(lambda db: audit_search.look(db, wanted, security, place, most))
+
+        return await newest(look, wanted, before, limit)
 
     async def identity(self) -> str:
         """See `Store.identity`."""

@@ -11,7 +11,7 @@ import msgspec
 from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.status import Status
-from adjourn.stores.audit import SECURITY, AuditLine, placed
+from adjourn.stores.audit import SECURITY, AuditLine
 from adjourn.stores.protocol import Filter
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules import filters
@@ -572,23 +572,3 @@ def audit(db: Any, scope: str | None, after: int, limit: int) -> list[AuditLine]
         where, order, values = "scope = ? and n > ?", "n", (scope, after, limit)
     sql = f"select scope, n, body, head from audit where {where} order by {order} limit ?"
     return list(starmap(AuditLine, db.execute(sql, values)))
-
-
-def recent(db: Any, before: str, limit: int, security: bool) -> list[AuditLine]:
-    """See `Store.recent`."""
-    where, values = f"scope {'=' if security else '<>'} '{SECURITY}'", list[Any]()
-    if before:
-        at, scope, number = placed(before)
-        where += f" and {AT} <= ? and ({AT}, scope, n) < (?, ?, ?)"  # SQLite sees no range in the latter alone
-        values += at, at, scope, number
-    # By name: SQLite would rather sort a whole chain than walk through an index.
-    if security:
-        index = "audit_security"
-    else:
-        index = "audit_time"
-    if security:
-        order = f"{AT} desc, n desc"
-    else:
-        order = f"{AT} desc, scope desc, n desc"
-    sql = f"select scope, n, body, head from audit indexed by {index} where {where} order by {order} limit ?"
-    return list(starmap(AuditLine, db.execute(sql, (*values, limit))))

@@ -1,0 +1,72 @@
+"""The audit in words: who did what to which call, what was changed, why, and what was refused."""
+
+import csv
+import io
+from typing import Any
+
+import pytest
+
+from adjourn import Agent, AlreadyDecided, Policy, Runtime, ask, tool
+from adjourn.stores.audit import AuditFilter
+from adjourn.testing import ScriptedModel, call
+from adjourn.views.audit_entry import csv_of
+
+
+@tool(describe="refund {cents} of order {order_id}")
+def refund(order_id: str, cents: int) -> str:
+    """Pay money back."""
+    return "re_88213"
+
+
+@tool
+def mail(to: str, text: str = "") -> str:
+    """Send a mail."""
+    return "sent"
+
+
+def clerk(*calls: Any) -> Agent[Any]:
+    return Agent("clerk", model=ScriptedModel(list(calls), "done"), tools=[refund, mail], policy=Policy([ask("*")]))
+
+
+async def told(rt: Runtime, **wanted: Any) -> list[str]:
+    return [str(entry.told) for entry in await rt.audit(wanted=AuditFilter(**wanted))]
+
+
+async def asked(rt: Runtime, agent: Agent[Any], title: str) -> Any:
+    run = await rt.start(agent, title, by="shop")
+    await run.wait(30)
+    [item] = await rt.inbox(run=run.id)
+    return item
+
+
+async def test_decisions_are_sentences_with_the_call_the_change_and_the_note() -> None:
+    agent = clerk(call("refund", order_id="4417", cents=48250))
+    async with Runtime("memory://", [agent]) as rt:
+        item = await asked(rt, agent, "Order 4417 arrived broken")
+        await rt.approve(item, edit={"order_id": "4417", "cents": 39900}, note="shipping is not refunded", by="ana")
+        with pytest.raises(AlreadyDecided):
+            await rt.deny(item, note="too late", by="gus")
+        late, approved, started = await told(rt)
+    assert approved == ("ana approved refund 48250 of order 4417: cents 48250 → 39900, “shipping is not refunded”")
+    assert late.startswith("gus tried to deny refund 48250 of order 4417: “too late” (refused: ")
+    assert started == "shop started “Order 4417 arrived broken”"
+
+
+async def test_a_tool_without_words_of_its_own_is_named_with_its_arguments() -> None:
+    agent = clerk(call("mail", to="bo@example.com", text="hello there"))
+    async with Runtime("memory://", [agent]) as rt:
+        await rt.deny(await asked(rt, agent, "write"), note="not now", by="ana")
+        await rt.halt("tool:mail", by="cleo", reason="wrong list")
+        assert sorted(await told(rt, tool="mail")) == [
+            "ana denied mail to bo@example.com: “not now”", "cleo halted tool mail: “wrong list”",
+        ]  # fmt: skip
+
+
+async def test_a_table_has_no_formulas_and_a_heading() -> None:
+    agent = clerk(call("mail", to="bo"))
+    async with Runtime("memory://", [agent]) as rt:
+        await rt.deny(await asked(rt, agent, "write"), note='=1+1, "quoted"', by="+ana")
+        rows = list(csv.DictReader(io.StringIO(csv_of(await rt.audit()))))
+    assert rows[0]["note"] == '\'=1+1, "quoted"' and rows[0]["by"] == "'+ana"
+    assert rows[0]["told"].startswith("'+ana denied mail to bo")
+    assert len(rows[0]["head"]) == 64 and rows[1]["verb"] == "start"
