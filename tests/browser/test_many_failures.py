@@ -5,7 +5,7 @@ from tests.browser.world import World, visit
 
 from adjourn.core.messages import ToolCall
 from adjourn.core.records import Accepted, Asked, Claimed, Decided, Parked, Replied, Started
-from adjourn.stores.misfit import Misfit
+from adjourn.stores.fleet import Misfit
 
 
 async def test_all_that_failed_alike_are_retried_after_one_look_and_each_is_recorded(

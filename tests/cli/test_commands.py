@@ -17,7 +17,7 @@ from adjourn import Agent, Runtime
 from adjourn.cli.command_table import GROUPS, app
 from adjourn.cli.terminal.console import _ASCII
 from adjourn.core.records import Started
-from adjourn.stores.misfit import Misfit
+from adjourn.stores.fleet import Misfit
 from adjourn.testing import ScriptedModel
 
 SHOP, YARD = str(Path(shop.__file__)), str(Path(yard.__file__))

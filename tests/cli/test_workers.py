@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+import httpx
 import pytest
 from tests.again import in_time, wait_until
 from tests.cli.conftest import SECONDS, Run
@@ -63,7 +64,7 @@ def db(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 def worker() -> Iterator[Start]:
     begun: list[subprocess.Popen[str]] = []
 
-    def start(*args: str) -> subprocess.Popen[str]:
+    def start(*args: str, until: str = "advances") -> subprocess.Popen[str]:
         one = subprocess.Popen(
             [sys.executable, "-m", "adjourn", "worker", *args],
             stdin=subprocess.DEVNULL,
@@ -73,7 +74,8 @@ def worker() -> Iterator[Start]:
             encoding="utf-8",
         )
         begun.append(one)
-        hear(one, "advances")
+        if until:
+            hear(one, until)
         return one
 
     yield start
@@ -83,13 +85,13 @@ def worker() -> Iterator[Start]:
         one.communicate()
 
 
-def hear(one: subprocess.Popen[str], words: str) -> None:
-    """Read what a worker says until these words come."""
+def hear(one: subprocess.Popen[str], words: str) -> str:
+    """Read what a worker says until these words come; the line with them."""
     stream: IO[str] | None = one.stderr
     assert stream is not None
     for line in stream:
         if words in line:
-            return
+            return line
     raise AssertionError(f"the worker never said {words!r}")
 
 
@@ -217,3 +219,30 @@ def test_ready_runs_of_a_higher_priority_are_taken_first(adjourn: Run, db: str, 
 def test_an_agent_that_is_none_of_the_programs_is_wrong_input(adjourn: Run, hall: str) -> None:
     said = adjourn("worker", f"{hall}:slow", "--agent", "nobody")
     assert said.code == 2 and "They are 'slow'" in said.err
+
+
+def probe(address: str) -> int:
+    """The status of an answer."""
+    return httpx.get(address).status_code
+
+
+def test_a_worker_answers_probes_and_is_not_ready_while_it_drains(hall: str, worker: Start) -> None:
+    one = worker(f"{hall}:slow", "--health", "0", "--grace", str(SECONDS), until="")
+    said = hear(one, "Health at ").split()[-1]
+    hear(one, "advances")
+    alive = said.replace("readyz", "healthz")
+    assert (probe(alive), probe(said), probe(said + "x")) == (200, 200, 404)
+    create("sqlite:///adjourn.db", "r-1")
+    until(begun)
+    one.send_signal(signal.SIGTERM)
+    hear(one, "Stopping")
+    until(lambda: probe(said) == 503)
+    assert probe(alive) == 200
+    Path("go").touch()
+    assert one.wait(SECONDS) == 0
+
+
+@pytest.mark.parametrize("place", ["x", "70000", "a:b", ":"])
+def test_a_place_for_probes_that_is_none_is_wrong_input(adjourn: Run, hall: str, place: str) -> None:
+    said = adjourn("worker", f"{hall}:slow", "--health", place)
+    assert said.code == 2 and "--health must be PORT or HOST:PORT" in said.err

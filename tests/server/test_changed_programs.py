@@ -8,7 +8,7 @@ from tests.server.world import Client, eventually
 
 from adjourn import Agent
 from adjourn.server import Serving, Users, serving
-from adjourn.stores.misfit import Misfit
+from adjourn.stores.fleet import Misfit
 from adjourn.testing.scripted import ScriptedModel
 
 

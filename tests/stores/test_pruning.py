@@ -13,7 +13,7 @@ from adjourn.core.records import CancelAsked, Parked, RunCancelled
 from adjourn.core.status import Status
 from adjourn.stores.audit import chain
 from adjourn.stores.erasure import Pruning
-from adjourn.stores.misfit import Misfit
+from adjourn.stores.fleet import Misfit
 from adjourn.stores.snapshots import Snapshot
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.sqlite.connection import connect

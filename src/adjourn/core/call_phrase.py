@@ -6,7 +6,6 @@ A template names plain parameters and nothing else: `{order_id}`, never `{order.
 only ever put in, never read as a template.
 """
 
-import json
 from collections.abc import Collection, Iterable, Mapping
 from string import Formatter
 from typing import Any, cast
@@ -89,6 +88,8 @@ def listed(tool: str, args: Any, required: Iterable[str] = ()) -> str:
 def shown_value(value: Any) -> str:
     """A value that cannot be taken for the words around it: what has a space in it stands in
     quotation marks."""
+    import json  # heavy: only whoever shows a call needs it
+
     if isinstance(value, str):
         if value and not any(char.isspace() or char in "\"'“”«»" for char in value):
             return _cut(value, VALUE)

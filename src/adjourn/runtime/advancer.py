@@ -39,7 +39,7 @@ from adjourn.runtime.program_choice import MISFITS, Fitness
 from adjourn.runtime.session_queue import ahead
 from adjourn.runtime.slots import Slots
 from adjourn.runtime.state_cache import BYTES, Folded, StateCache
-from adjourn.stores.misfit import Misfit
+from adjourn.stores.fleet import Misfit
 from adjourn.stores.protocol import Lease, Store
 
 log = logging.getLogger("adjourn.worker")

@@ -1,6 +1,6 @@
 """What workers have noted about a run that they could not advance."""
 
-from adjourn.stores.misfit import Misfit
+from adjourn.stores.fleet import Misfit
 from adjourn.stores.protocol import Store
 
 

@@ -25,7 +25,7 @@ from adjourn.errors import (
     bare,
 )
 from adjourn.runtime.upgraders import Upgrade, upgrade_of, upgrader_of
-from adjourn.stores.misfit import Misfit
+from adjourn.stores.fleet import Misfit
 from adjourn.stores.protocol import Lease, Store
 from adjourn.stores.run_row import RunRow
 

@@ -63,6 +63,11 @@ class RunWorker:
     def closed(self) -> None:
         """The store is closed as well."""
 
+    @property
+    def is_sweeping(self) -> bool:
+        """Whether it looks for runs that are due as often as it should."""
+        return True
+
     # What others in this process know of its runs
 
     def drives(self, run: str) -> bool:

@@ -37,6 +37,8 @@ from adjourn.stores.run_row import RunRow
 log = logging.getLogger("adjourn.worker")
 
 SWEEP = 1.0
+STALLED = 30.0
+"""Seconds without a sweep after which something is wrong."""
 SCRUB = 60.0
 """Seconds between two looks for what was erased and is still in the store's files."""
 PAGE = 100
@@ -100,6 +102,7 @@ class Worker(RunWorker):
         self._sweeper: asyncio.Task[None] | None = None
         self._closing, self._scrub_at = False, store.now() + SCRUB
         self._announcer: Announcer | None = None
+        self._swept = clock.steady()
 
     def register(self, program: Program, *, work: bool = True) -> None:
         """Know this program. `work`: find its runs that are due, and advance them, from now on."""
@@ -277,10 +280,17 @@ class Worker(RunWorker):
                 self._sweep(), name="adjourn-sweep"
             )
 
+    @property
+    def is_sweeping(self) -> bool:
+        """See `RunWorker.is_sweeping`."""
+        late = self._works and self._clock.steady() - self._swept >= STALLED
+        return not late and not self._closing
+
     async def _sweep(self) -> None:
         """The backstop: whatever was missed, or lost with its owner, is found here."""
         while self._works or self._waiters:
             self._bell.clear()
+            self._swept = self._clock.steady()
             try:
                 await self._look()
                 if self._store.now() >= self._scrub_at:  # where somebody who read was in the way

@@ -20,6 +20,7 @@ from adjourn.server.auth import Guard, Identity
 from adjourn.server.notifications.sender import NotificationSender
 from adjourn.server.openapi import API, openapi
 from adjourn.server.operation import Operation, answered
+from adjourn.server.probes import PROBES, probed
 from adjourn.server.problem import Problem, problem, respond
 from adjourn.server.routing import Routes, segments
 from adjourn.server.sse import EventStream
@@ -147,6 +148,9 @@ class Dispatcher:
 
     async def _answer(self, request: Request) -> Response:
         guard, path = self._desk.guard, segments(request.scope)
+        if path in PROBES:  # whoever supervises the process calls it by its address
+            guard.limit(request)
+            return await probed(self._desk, request, path[0])
         guard.check_host(request)
         guard.limit(request)
         _check_length(request)

@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 from adjourn.core.state import State
 from adjourn.runtime.halt_survey import HaltSurvey
+from adjourn.runtime.health import HealthCheck
 from adjourn.runtime.runtime import Runtime
 from adjourn.server.api.run_views import Glances
 from adjourn.server.auth import Guard
@@ -30,6 +31,7 @@ class AppState:
         self.security = SecurityLog(lambda: runtime.store)
         self.glances, self.shortened = Glances(), ShortenedInterrupts()
         self.tapes = Tapes()
+        self.health = HealthCheck(runtime)
         self.survey = HaltSurvey(runtime, self._state_of)
         self.closing = asyncio.Event()
         self.verifying, self.parsing = asyncio.Lock(), asyncio.Lock()

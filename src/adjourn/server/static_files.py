@@ -1,5 +1,4 @@
-"""The console's files. Every address that is no file is the page itself, which knows its own
-places."""
+"""The console's files. The addresses of its places are the page itself; all others are not found."""
 
 import hashlib
 from functools import cache
@@ -39,6 +38,8 @@ KINDS = {
     "webmanifest": "application/manifest+json",
 }
 INDEX = "index.html"
+PLACES = frozenset({"", "inbox", "runs", "audit", "settings"})
+"""How the addresses of the console's places begin; `console/src/main.tsx` has the same."""
 
 
 @cache
@@ -65,8 +66,10 @@ def page(request: Request, path: list[str]) -> Response:
     files = _files()
     if len(path) == 1 and path[0] in files:
         name = path[-1]
-    else:
+    elif path[0] in PLACES:
         name = INDEX
+    else:
+        return _nothing(request.scope.get("root_path", ""))
     if name not in files:
         raise Problem(
             404,
@@ -82,6 +85,16 @@ def page(request: Request, path: list[str]) -> Response:
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
     return Response(body, media_type=KINDS[name.rpartition(".")[2]], headers=headers)
+
+
+def _nothing(root: str) -> Response:
+    """The page of an address that nothing is at."""
+    home = escape(root.rstrip("/"), quote=True)
+    body = (
+        f'<!doctype html><title>Not found</title><h1>Not found</h1><p><a href="{home}/">Adjourn</a>'
+    )
+    headers = {"Cache-Control": "no-store"}
+    return Response(body, 404, media_type=KINDS["html"], headers=headers)
 
 
 def _at(body: bytes, root: str) -> bytes:

@@ -1,8 +1,8 @@
-"""The workers of a store as they describe themselves, and what waits for them: for people to see.
-Nothing is decided by it."""
+"""What workers say of themselves and of runs that they cannot advance, and what waits for them: for
+people to see. Nothing is decided by it."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -36,6 +36,23 @@ class Queue(msgspec.Struct, frozen=True):
     ready: int = 0
     oldest_at: float = 0.0
     working: int = 0
+
+
+class Misfit(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A worker's note that it cannot advance `run` as of record `seq`. It is over with the run's
+    next record.
+
+    `why` is for people. `fingerprint` is the worker's program, if that is what does not fit: what
+    may be accepted. `queued`: it only waits for its turn.
+    """
+
+    run: str
+    seq: int
+    why: str
+    fingerprint: dict[str, Any] = {}
+    worker: str = ""
+    at: float = 0.0
+    queued: bool = False
 
 
 class Fleet(Protocol):

@@ -26,8 +26,7 @@ from adjourn.core.trust import FoldAgain
 from adjourn.stores.audit import EVERY_LINE, AuditFilter, AuditLine, FoundLine, chain
 from adjourn.stores.channel import Channel, Ears
 from adjourn.stores.erasure import Erasure, Hold, Pruning
-from adjourn.stores.fleet import Queue, WorkerCard
-from adjourn.stores.misfit import Misfit
+from adjourn.stores.fleet import Misfit, Queue, WorkerCard
 from adjourn.stores.notification import DeliveryAttempt, Endpoint, Notification, Wake
 from adjourn.stores.protocol import Bell, Committed, Filter, Halt, Lease, Pulse, Store, Turn
 from adjourn.stores.rows import parsed

@@ -6,8 +6,7 @@ from typing import Literal
 import msgspec
 
 from adjourn.core.ids import WorkerId
-from adjourn.stores.fleet import Queue, WorkerCard
-from adjourn.stores.misfit import Misfit
+from adjourn.stores.fleet import Misfit, Queue, WorkerCard
 
 WorkerState = Literal["working", "idle", "draining", "not_answering"]
 MISSED = 3.0

@@ -7,7 +7,7 @@ from adjourn.core.digest import digest
 from adjourn.core.fingerprint import changes
 from adjourn.core.state import State
 from adjourn.core.status import Status
-from adjourn.stores.misfit import Misfit
+from adjourn.stores.fleet import Misfit
 
 
 class MisfitView(msgspec.Struct, frozen=True, kw_only=True):

@@ -26,6 +26,8 @@ from adjourn.cli.terminal.log_lines import log_to
 from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.errors import InvalidDefinition, StoreError
 from adjourn.flow.flow import Flow
+from adjourn.runtime.health import HealthCheck
+from adjourn.runtime.health_server import HealthServer, alive, readiness
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.address import without_password
 from adjourn.views.run_view import RunView
@@ -37,6 +39,14 @@ OnlyAgents = Annotated[
     typer.Option(
         metavar="NAME",
         help="Of these programs only this agent or flow; may be repeated.",
+        show_default=False,
+    ),
+]
+HealthAddress = Annotated[
+    str,
+    typer.Option(
+        metavar="[HOST:]PORT",
+        help="Answer GET /healthz and /readyz there; without HOST, on 127.0.0.1.",
         show_default=False,
     ),
 ]
@@ -94,6 +104,7 @@ def worker(
     deciders: DecidersFile = "",
     retain: Retain = "",
     archive: Archive = "",
+    health: HealthAddress = "",
 ) -> None:
     """Advance the runs of agents and flows until Ctrl-C. Then, or at SIGTERM, release them.
 
@@ -124,7 +135,37 @@ def worker(
         retain=retain or None,
         archive=archive or None,
     )
-    event_loop.run(_serve(rt, [p.name for p in loaded], address_of(db), as_json))
+    names = [program.name for program in loaded]
+    if health:
+        place = _place(health)
+        event_loop.run(_serve_with_health(rt, names, address_of(db), as_json, place))
+    else:
+        event_loop.run(_serve(rt, names, address_of(db), as_json))
+
+
+def _place(given: str) -> tuple[str, int]:
+    """The host and the port of `--health`."""
+    host, _, port = given.rpartition(":")
+    if not port.isascii() or not port.isdigit() or not 0 <= int(port) < 65536:
+        raise InvalidDefinition(f"--health must be PORT or HOST:PORT, got {given!r:.80}")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+async def _serve_with_health(
+    rt: Runtime, names: list[str], address: str, as_json: bool, place: tuple[str, int]
+) -> None:
+    """It also answers before the store is open, and while the worker drains."""
+    pages = {"/healthz": alive, "/readyz": readiness(HealthCheck(rt))}
+    server = HealthServer(pages, *place)
+    try:
+        await server.open()
+    except OSError as e:
+        raise InvalidDefinition(f"--health {place[0]}:{place[1]} cannot be served: {e}") from e
+    try:
+        say(Text(f"Health at http://{place[0]}:{server.port}/readyz", style=DIM))
+        await _serve(rt, names, address, as_json)
+    finally:
+        server.close()
 
 
 def _chosen(references: list[str], names: list[str]) -> list[Agent[Any] | Flow]:

@@ -21,7 +21,7 @@ from adjourn.runtime.file_limit import UNLIMITED, files_allowed
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.address import without_password
 from adjourn.stores.database import Database
-from adjourn.stores.misfit import Misfit
+from adjourn.stores.fleet import Misfit
 from adjourn.stores.protocol import Filter, Halt
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.sqlite.file import DatabaseFile

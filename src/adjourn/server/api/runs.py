@@ -28,7 +28,7 @@ from adjourn.server.api.pages import filter_of, page, whole
 from adjourn.server.operation import ApiRequest, answered
 from adjourn.server.sse import run_events
 from adjourn.stores.erasure import Hold
-from adjourn.stores.misfit import Misfit
+from adjourn.stores.fleet import Misfit
 from adjourn.stores.run_row import RunRow
 from adjourn.views.answer_schemas import (
     DONE,

@@ -25,11 +25,10 @@ from adjourn.stores.audit import (
 )
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.channel import Ears, MemoryChannel
-from adjourn.stores.fleet import Queue, WorkerCard
+from adjourn.stores.fleet import Misfit, Queue, WorkerCard
 from adjourn.stores.memory.evidence import MemoryEvidence
 from adjourn.stores.memory.heartbeat import MemoryPulse
 from adjourn.stores.memory.transaction import MemoryBook, in_order
-from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Notification
 from adjourn.stores.protocol import Bell, Filter, Turn
 from adjourn.stores.rows import parsed, present

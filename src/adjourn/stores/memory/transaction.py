@@ -10,8 +10,7 @@ from adjourn.core.records import Started, parse
 from adjourn.core.status import CANCELS, ENDED, RUNNABLE, Status
 from adjourn.stores.audit import AuditLine
 from adjourn.stores.erasure import Hold
-from adjourn.stores.fleet import WorkerCard
-from adjourn.stores.misfit import Misfit
+from adjourn.stores.fleet import Misfit, WorkerCard
 from adjourn.stores.notification import Endpoint, Notification, Wake
 from adjourn.stores.protocol import Halt
 from adjourn.stores.rows import present

@@ -9,7 +9,7 @@ import psycopg
 
 from adjourn.stores.audit import EVERY_LINE, SECURITY, AuditFilter, AuditLine, FoundLine, newest
 from adjourn.stores.audit_key import AuditKey
-from adjourn.stores.misfit import Misfit
+from adjourn.stores.fleet import Misfit
 from adjourn.stores.postgres import audit_search
 from adjourn.stores.postgres.connections import Connection, connect, store_error
 from adjourn.stores.postgres.lists import planned

@@ -14,7 +14,7 @@ from adjourn.stores.address import without_password
 from adjourn.stores.audit import AuditLine
 from adjourn.stores.contents import OneRun, Rest
 from adjourn.stores.erasure import Hold
-from adjourn.stores.misfit import Misfit
+from adjourn.stores.fleet import Misfit
 from adjourn.stores.notification import Notification
 from adjourn.stores.postgres.config import READ, Config, taken
 from adjourn.stores.postgres.connections import (

@@ -16,8 +16,7 @@ from adjourn.errors import AdjournError, UnknownRun
 from adjourn.stores.address import without_password
 from adjourn.stores.channel import Ears
 from adjourn.stores.erasure import Hold
-from adjourn.stores.fleet import Queue, WorkerCard
-from adjourn.stores.misfit import Misfit
+from adjourn.stores.fleet import Misfit, Queue, WorkerCard
 from adjourn.stores.notification import Endpoint, Notification
 from adjourn.stores.polled_channel import PolledChannel
 from adjourn.stores.postgres import audit, conversation_turns, due, fleet, inbox, lists

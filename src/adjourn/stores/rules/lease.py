@@ -33,7 +33,7 @@ from adjourn.errors import (
     bare,
 )
 from adjourn.stores.audit import chain
-from adjourn.stores.misfit import Misfit
+from adjourn.stores.fleet import Misfit
 from adjourn.stores.protocol import Committed, Lease
 from adjourn.stores.rows import parsed
 from adjourn.stores.rules.journal import LISTED, NAMED, append, needs

@@ -18,7 +18,7 @@ from adjourn.core.status import Status
 from adjourn.errors import LeaseBusy, UnknownRun
 from adjourn.stores.audit import SECURITY, AuditLine, chain
 from adjourn.stores.erasure import Hold
-from adjourn.stores.misfit import Misfit
+from adjourn.stores.fleet import Misfit
 from adjourn.stores.notification import Endpoint, Notification, Wake
 from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.interrupt_row import InterruptRow

@@ -11,7 +11,7 @@ import msgspec
 from adjourn.errors import Conflict
 from adjourn.stores.audit import AuditLine
 from adjourn.stores.contents import OneRun, Rest
-from adjourn.stores.misfit import Misfit
+from adjourn.stores.fleet import Misfit
 from adjourn.stores.notification import Notification
 from adjourn.stores.private_file import PARTS
 from adjourn.stores.protocol import Halt

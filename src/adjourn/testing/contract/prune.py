@@ -8,7 +8,7 @@ from adjourn.core.status import ENDED, Status
 from adjourn.errors import InvalidDefinition, Refused, RunHeld, RunPruned, UnknownRun
 from adjourn.stores.audit_key import SecretKey
 from adjourn.stores.erasure import Pruning
-from adjourn.stores.misfit import Misfit
+from adjourn.stores.fleet import Misfit
 from adjourn.stores.notification import Endpoint
 from adjourn.stores.protocol import Filter, Store
 from adjourn.testing.contract.erasure import CANARY, told
