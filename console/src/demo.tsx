@@ -18,7 +18,14 @@ interface GuideItem {
   command?: string;
 }
 
+interface NowYours {
+  file: string;
+  text: string;
+  commands: [command: string, then: string][];
+}
+
 const items = signal<GuideItem[] | null>(null);
+const yours = signal<NowYours | null>(null);
 const KEY = "adjourn.guide";
 const hidden = signal(read());
 
@@ -43,7 +50,10 @@ async function load(): Promise<void> {
   if (!me.value) return;
   try {
     const response = await fetchHere(`${base}/demo/guide`, {});
-    if (response.ok) items.value = ((await response.json()) as { items: GuideItem[] }).items;
+    if (!response.ok) return;
+    const found = (await response.json()) as { items: GuideItem[]; yours: NowYours };
+    yours.value = found.yours;
+    items.value = found.items;
   } catch {
     // it comes with the next change
   }
@@ -124,7 +134,35 @@ function GuideCard() {
           </li>
         ))}
       </ol>
+      {yours.value ? <Yours {...yours.value} done={done === all.length} /> : null}
     </section>
+  );
+}
+
+/** At the end: the visitor's own agent, in a console of its own. */
+function Yours({ file, text, commands, done }: NowYours & { done: boolean }) {
+  return (
+    <details class="yours" open={done} data-yours>
+      <summary>
+        <b>Now yours.</b> {done ? "You did all of it, and nothing was lost. " : ""}One file, two commands, and your own agent is in a console
+        like this one.
+      </summary>
+      <h3>1. Write it, or take this one</h3>
+      <pre class="code">{text}</pre>
+      <p class="sm t2">
+        <a class="b" href={`data:text/x-python;charset=utf-8,${encodeURIComponent(text)}`} download={file}>
+          Save as {file}
+        </a>{" "}
+        With a provider the model is a string: <code>model="openai:gpt-5-mini"</code>
+      </p>
+      {commands.map(([command, then], n) => (
+        <div key={command}>
+          <h3>{n ? `${n + 2}. Ask it something` : "2. Serve it, in that folder"}</h3>
+          <Command text={command} />
+          <p class="sm t2">{then}</p>
+        </div>
+      ))}
+    </details>
   );
 }
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 from adjourn.demo.controls import Controls, HttpControls, PendingItem, TourChoice, TourStep
 from adjourn.demo.intruder import RUN as FORGERY
 from adjourn.demo.ledger import LedgerEntry
-from adjourn.demo.programs import RETURN, shelves
+from adjourn.demo.programs import RETURN, SHELVES
 from adjourn.demo.stage import Stage, can_sign
 
 T = TypeVar("T")
@@ -259,7 +259,7 @@ class DemoChecks:
         )
         keys = {(entry.key, entry.args["shelf"]) for entry in self._entries("count_shelf")}
         counted = {shelf for _, shelf in keys}
-        self.check(counted == set(range(1, shelves() + 1)), f"all {shelves()} shelves were counted")
+        self.check(counted == set(range(1, SHELVES + 1)), f"all {SHELVES} shelves were counted")
         results: Counter[int] = Counter()
         for step in await self._controls.steps(STOCKTAKING):
             if step.name == "count_shelf" and step.status == "completed":

@@ -15,15 +15,19 @@ from adjourn.views.timeline import Numbered
 T = TypeVar("T")
 
 
-async def tasks(rt: Runtime) -> list[dict[str, Any]]:
-    """The four tasks, each as it stands now."""
+async def tasks(rt: Runtime, pid: int | None) -> list[dict[str, Any]]:
+    """The four tasks, each as it stands now.
+
+    Args:
+        rt: the runtime of the demo.
+        pid: the process of the worker that lives now; None while there is none.
+    """
     journals = {run: await rt.store.load(run) for run in ("DEMO-1", "DEMO-2", "DEMO-3", "DEMO-4")}
-    worker = (await rt.store.get("DEMO-4")).worker
     return [
         _refund(journals["DEMO-1"]),
         _research(journals["DEMO-2"]),
         _deployment(journals["DEMO-3"]),
-        _worker(journals["DEMO-4"], worker),
+        _worker(journals["DEMO-4"], pid),
     ]
 
 
@@ -89,7 +93,7 @@ def _research(journal: list[Numbered]) -> dict[str, Any]:
             False,
             "/runs/DEMO-2",
         )
-    text = "A research run is writing. Pause it, tell it to finish in three lines, resume."
+    text = "A research run is writing, until you come. Pause it, tell it to finish in three lines, resume."
     return _task("research", title, text, False, "/runs/DEMO-2")
 
 
@@ -103,10 +107,8 @@ def _deployment(journal: list[Numbered]) -> dict[str, Any]:
     return _task("deployment", title, text, True, "/runs/DEMO-3")
 
 
-def _worker(journal: list[Numbered], worker: str) -> dict[str, Any]:
+def _worker(journal: list[Numbered], pid: int | None) -> dict[str, Any]:
     title = "Kill the worker"
-    claims = _all(journal, r.Claimed)
-    pid = _pid(worker) or (_pid(claims[-1].worker) if claims else "")
     if taken := _taken(journal):
         seq, before, after = taken[-1]
         gone, new = _pid(before.worker), _pid(after.worker)

@@ -1,10 +1,12 @@
 """What the demo adds to its server: the card's data, and its script in the console's page. No other
 server knows of it."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from adjourn.core.codec import encode
 from adjourn.demo.guide import tasks
+from adjourn.demo.now_yours import yours
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -16,13 +18,18 @@ ADDED = (
 )
 
 
-def with_guide(app: "Starlette") -> "ASGIApp":
+def with_guide(worker: Callable[[], int | None], app: "Starlette") -> "ASGIApp":
     """The server's application with the card: its data at `PATH`, and its script in the console's
-    page."""
+    page.
+
+    Args:
+        worker: gives the process of the worker that lives now.
+        app: the application.
+    """
 
     async def wrapped(scope: "Scope", receive: "Receive", send: "Send") -> None:
         if scope["type"] == "http" and scope["path"] == PATH:
-            await _answer(app, scope, receive, send)
+            await _answer(app, worker(), scope, receive, send)
         elif scope["type"] == "http" and not scope["path"].startswith("/api/"):
             await app(scope, receive, _with_script(send))
         else:
@@ -31,7 +38,9 @@ def with_guide(app: "Starlette") -> "ASGIApp":
     return wrapped
 
 
-async def _answer(app: "Starlette", scope: "Scope", receive: "Receive", send: "Send") -> None:
+async def _answer(
+    app: "Starlette", pid: int | None, scope: "Scope", receive: "Receive", send: "Send"
+) -> None:
     """The tasks, for those who may read runs."""
     from starlette.requests import Request
     from starlette.responses import Response
@@ -46,7 +55,8 @@ async def _answer(app: "Starlette", scope: "Scope", receive: "Receive", send: "S
         guard.limit(request)
         guard.check_origin(request)
         await guard.identify(request)
-        body = encode({"items": await tasks(app.state.desk.runtime)})
+        items = await tasks(app.state.desk.runtime, pid)
+        body = encode({"items": items, "yours": yours()._asdict()})
         response = Response(body, media_type="application/json")
     except (AdjournError, Problem) as error:
         response = respond(error)

@@ -24,13 +24,35 @@ from adjourn.testing.scripted import Scripted, ScriptedModel, call
 
 PACE = "ADJOURN_DEMO_PACE"
 """Set to make everything faster (or slower): 1 is the pace for a person who watches."""
-SHELVES = 90
-SECTIONS = 40
+TOUR = "ADJOURN_DEMO_TOUR"
+"""Set where the demo takes its tour by itself: there its work ends, and elsewhere it waits for its
+visitor."""
+SHELVES = 24
+SLOWER_EVERY, SLOWEST = 10, 20
+"""What nobody looks at gets slower: by once its own pace every so many steps, up to so many times."""
+LONG = 30 * 24 * 3600.0
+ENDLESS = 1_000_000
 
 
 def pace(seconds: float) -> float:
     """So many seconds, at this demo's pace."""
     return seconds * float(os.environ.get(PACE, "1"))
+
+
+sleep = asyncio.sleep
+"""A test has a clock of its own."""
+
+
+def is_tour() -> bool:
+    """Whether the work of the demo ends by itself."""
+    return TOUR in os.environ
+
+
+def patience(steps: int) -> float:
+    """How many times slower something is after so many steps."""
+    if is_tour():
+        return 1.0
+    return min(SLOWEST, 1 + steps / SLOWER_EVERY)
 
 
 class Paced:
@@ -47,8 +69,9 @@ class Paced:
     async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
         """See `Model.request`."""
         text, wanted = self._script(request)
+        slower = patience(len(_results(request.messages)))
         for piece in text.split(" "):
-            await asyncio.sleep(pace(self._word))
+            await sleep(pace(self._word) * slower)
             yield TextDelta(piece + " ")
         if wanted:
             calls = [ToolCall(id=f"call_{request.index}", tool=wanted.tool, args=wanted.args)]
@@ -84,7 +107,7 @@ async def refund(
 ) -> dict[str, Any]:
     """Pay money back to the customer’s card."""
     write_entry(ctx, "refund", {"order_id": order_id, "cents": cents})
-    await asyncio.sleep(pace(0.8))
+    await sleep(pace(0.8))
     return {"refunded_cents": cents}
 
 
@@ -123,7 +146,7 @@ support = Agent(
     instructions="You help customers.",
     tools=[get_order, refund],
     policy=Policy(
-        [ask("refund", when={"cents": gt(10_000)}, reason="large refund", expires_in=3600)],
+        [ask("refund", when={"cents": gt(10_000)}, reason="large refund", expires_in=LONG)],
         default="allow",
     ),
 )
@@ -148,7 +171,7 @@ SUPPLIERS = (
 async def fetch_page(ctx: ToolContext, supplier: str) -> dict[str, Any]:
     """Read a supplier’s page."""
     write_entry(ctx, "fetch_page", {"supplier": supplier}, effect=False)
-    await asyncio.sleep(pace(1.2))
+    await sleep(pace(1.2))
     return {
         "supplier": supplier,
         "delivers_in_weeks": 3 + len(supplier) % 7,
@@ -163,8 +186,6 @@ def _research(request: ModelRequest) -> tuple[str, Scripted | None]:
         best = SUPPLIERS[len(seen) % len(SUPPLIERS)]
         so = f"So, of the {len(seen)} suppliers that I have read, {best} delivers first."
         return f"You said: {told[-1]}\n{so}\nThe others are not worth the wait.", None
-    if len(seen) >= SECTIONS:
-        return "That is all of them.", None
     name = SUPPLIERS[len(seen) % len(SUPPLIERS)]
     text = (
         f"Section {len(seen) + 1}. Of the nine suppliers, {name} comes next. Its own page "
@@ -181,7 +202,7 @@ researcher = Agent(
     model=Paced(_research, 0.09),
     instructions="You compare suppliers.",
     tools=[fetch_page],
-    stop=MaxSteps(60),
+    stop=MaxSteps(ENDLESS),
 )
 
 
@@ -191,7 +212,7 @@ researcher = Agent(
 def _undo(name: str) -> Callable[[ToolContext, dict[str, Any], Any], Any]:
     async def undo(ctx: ToolContext, args: dict[str, Any], result: Any) -> None:
         write_entry(ctx, name, args)
-        await asyncio.sleep(pace(0.7))
+        await sleep(pace(0.7))
 
     undo.__name__ = undo.__qualname__ = name
     return undo
@@ -201,7 +222,7 @@ def _undo(name: str) -> Callable[[ToolContext, dict[str, Any], Any], Any]:
 async def create_dns_record(ctx: ToolContext, name: str) -> dict[str, Any]:
     """Point a name at the new machines."""
     write_entry(ctx, "create_dns_record", {"name": name})
-    await asyncio.sleep(pace(0.6))
+    await sleep(pace(0.6))
     return {"record": name}
 
 
@@ -209,7 +230,7 @@ async def create_dns_record(ctx: ToolContext, name: str) -> dict[str, Any]:
 async def create_load_balancer(ctx: ToolContext, name: str) -> dict[str, Any]:
     """Put a load balancer in front."""
     write_entry(ctx, "create_load_balancer", {"name": name})
-    await asyncio.sleep(pace(0.9))
+    await sleep(pace(0.9))
     return {"balancer": name}
 
 
@@ -217,7 +238,7 @@ async def create_load_balancer(ctx: ToolContext, name: str) -> dict[str, Any]:
 async def create_tls_cert(ctx: ToolContext, name: str) -> dict[str, Any]:
     """Have a certificate made."""
     write_entry(ctx, "create_tls_cert", {"name": name})
-    await asyncio.sleep(pace(0.5))
+    await sleep(pace(0.5))
     return {"certificate": name}
 
 
@@ -230,10 +251,9 @@ async def announce(ctx: ToolContext, channel: str, text: str) -> str:
 
 @tool(effect="read")
 async def wait_healthy(ctx: ToolContext, regions: int) -> str:
-    """Wait until every region answers."""
-    for _ in range(regions):
-        await asyncio.sleep(150)
-    return f"{regions} of {regions} regions answer"
+    """Wait until every region answers. The last one never does: it waits for its visitor."""
+    while True:
+        await sleep(150)
 
 
 deployer = Agent(
@@ -258,20 +278,15 @@ deployer = Agent(
 async def count_shelf(ctx: ToolContext, shelf: int) -> dict[str, Any]:
     """Count what lies on a shelf; the scanner knows which counts it has had."""
     write_entry(ctx, "count_shelf", {"shelf": shelf})
-    await asyncio.sleep(pace(1.5))
+    await sleep(pace(1.5) * patience(shelf))
     return {"shelf": shelf, "items": 12 + shelf * 7 % 30}
 
 
 def _stocktaking(request: ModelRequest) -> tuple[str, Scripted | None]:
     done = len(_results(request.messages))
-    if done >= shelves():
+    if is_tour() and done >= SHELVES:
         return f"All {done} shelves are counted.", None
-    return f"Shelf {done + 1} of {shelves()}.", call("count_shelf", shelf=done + 1)
-
-
-def shelves() -> int:
-    """How many there are, at this demo's pace."""
-    return SHELVES if pace(1) >= 1 else 24
+    return f"Shelf {done + 1}.", call("count_shelf", shelf=done + 1)
 
 
 stocktaker = Agent(
@@ -279,7 +294,7 @@ stocktaker = Agent(
     model=Paced(_stocktaking, 0.2),
     instructions="You count.",
     tools=[count_shelf],
-    stop=MaxSteps(2 * SHELVES),
+    stop=MaxSteps(ENDLESS),
 )
 
 
@@ -297,7 +312,7 @@ async def draft(ctx: FlowContext) -> dict[str, Any]:
 @newsletter.chunk
 async def check_links(ctx: FlowContext) -> str:
     """Every link leads somewhere."""
-    await asyncio.sleep(pace(0.5))
+    await sleep(pace(0.5))
     return "14 links, all fine"
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,8 +74,9 @@ async def stage(
     environment = {**os.environ, LEDGER: str(folder / "ledger.jsonl"), DATABASE: str(database)}
     if key is not None:  # it is in no file: any process with a shell could read that
         environment[DECIDERS] = key.line("demo")
-    async with _opened(f"sqlite:///{database}", key, port, serves, name) as (runtime, server):
-        pids: list[int] = []
+    pids: list[int] = []
+    address = f"sqlite:///{database}"
+    async with _opened(address, key, port, serves, name, pids) as (runtime, server):
         keeping = asyncio.create_task(
             _keep_a_worker(database, environment, pids), name="adjourn-demo"
         )
@@ -89,7 +91,7 @@ async def stage(
 
 @asynccontextmanager
 async def _opened(
-    address: str, key: SigningKey | None, port: int, serves: bool, name: str
+    address: str, key: SigningKey | None, port: int, serves: bool, name: str, pids: list[int]
 ) -> AsyncGenerator[tuple[Runtime, "RunningServer | None"]]:
     if not serves:
         async with Runtime(address, ALL_PROGRAMS, work=False, signing_key=key) as runtime:
@@ -102,13 +104,28 @@ async def _opened(
         address,
         ALL_PROGRAMS,
         port=port,
-        wrap=with_guide,
+        wrap=partial(with_guide, partial(alive, pids)),
         work=False,
         name=name,
         token=True,
         signing_key=key,
     ) as server:
         yield server.runtime, server
+
+
+def alive(pids: list[int]) -> int | None:
+    """The last of these processes, if it lives.
+
+    Args:
+        pids: the workers of the demo, in the order in which they were started.
+    """
+    if not pids:
+        return None
+    try:
+        os.kill(pids[-1], 0)
+    except ProcessLookupError:
+        return None
+    return pids[-1]
 
 
 async def _started(runtime: Runtime) -> None:

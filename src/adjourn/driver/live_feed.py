@@ -29,7 +29,7 @@ class TextArrived(Live, frozen=True, tag="text"):
         whole: whether `text` is everything so far, for a watcher who has just begun.
         upto: the last record that the model had read: another number is another reply, and the
             record of a reply has the same one.
-        at: where in the reply the piece begins, in characters: whoever has read further has it
+        at: where in the reply the piece begins, in characters: a client that has read further has it
             already. -1: not known.
     """
 

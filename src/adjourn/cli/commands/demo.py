@@ -23,7 +23,8 @@ from adjourn.cli.terminal.interrupt import look, render
 from adjourn.cli.terminal.prompt import DecideLater, decide
 from adjourn.demo.checks import CheckFailed, Decider, DemoChecks
 from adjourn.demo.controls import HttpControls, PendingItem, RuntimeControls, TourChoice
-from adjourn.demo.programs import PACE
+from adjourn.demo.now_yours import yours
+from adjourn.demo.programs import PACE, TOUR
 from adjourn.demo.stage import Stage, free_port, need_server, stage
 from adjourn.views.visible import visible
 
@@ -111,11 +112,16 @@ async def _show(folder: Path, port: int, opens: bool) -> None:
         with opened(on.server.link, folder) if opens else nullcontext():
             await stop.wait()
         say(Text("Ended.", style=DIM))
+    say(
+        "Now yours: save your agent (or the one on the demo's card) as agent.py, then, in that folder:",
+        *(f"  {command}" for command, _ in yours().commands),
+    )
 
 
 async def _check(folder: Path, as_json: bool, *, serves: bool, asks: bool) -> None:
     """Take the tour, over HTTP or with a runtime alone."""
     os.environ.setdefault(PACE, QUICKLY)
+    os.environ[TOUR] = "1"
     began, talk = time.monotonic(), err() if as_json else out()
     async with stage(folder, serves=serves) as on:
         talk.print(f"The worker is process {on.pids[-1]}; the files are in {visible(str(folder))}.")
