@@ -13,7 +13,7 @@ from tests.flow.test_random import in_one_runtime, moves
 
 from adjourn.core import snapshot as image
 from adjourn.core import transcript
-from adjourn.core.records import AnyRecord, Started
+from adjourn.core.records import AnyRecord, CancelCause, Started
 from adjourn.core.state import State
 from adjourn.core.trust import FoldAgain
 from adjourn.stores.memory import MemoryStore
@@ -92,3 +92,11 @@ def test_what_a_chain_numbered_is_forgotten_with_the_chain() -> None:
     for call in list(flow.tokens):
         flow.given(call, True)
     assert list(flow.counts) == [""] and not flow.joins and not flow.tokens
+
+
+@pytest.mark.parametrize(("cause", "stored"), [("IN_DOUBT", "@in_doubt"), ("ERROR", "@error"), ("NONE", "")])
+def test_why_a_person_gave_up_is_written_down_as_ever(cause: str, stored: str) -> None:
+    state = State().fold_all([(1, Started(run="r", kind="agent", program="a", input="go"))])
+    state.gave_up = CancelCause[cause]
+    assert stored.encode() in image.rest(state)
+    assert again(state).gave_up is CancelCause(stored)

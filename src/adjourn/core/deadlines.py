@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from adjourn.core.authority import gate_of, groups_of
-from adjourn.core.records import Asked, CancelAsked, Closed, Reminded, Suspended
+from adjourn.core.records import Asked, CancelAsked, CancelCause, Closed, Reminded, Suspended
 
 if TYPE_CHECKING:
     from adjourn.core.plan import Plan
@@ -30,7 +30,9 @@ def due(plan: Plan, state: State, now: float) -> None:
         else:
             plan.moves.append(Closed(i=record.i, why="expired"))
     if cancelling:
-        plan.moves.append(CancelAsked(by="@expiry", reason=f"{', '.join(cancelling)} expired"))
+        plan.moves.append(
+            CancelAsked(by=CancelCause.EXPIRY.value, reason=f"{', '.join(cancelling)} expired")
+        )
         return
     for opened in state.open.values():
         record = opened.record

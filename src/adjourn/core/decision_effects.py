@@ -126,12 +126,12 @@ def doubt(state: State, record: r.Asked, decided: r.Decided) -> None:
         state._effect(call)
         state._finish(call, None, "in doubt", ran=True)
     else:
-        call.verified, state.gave_up = VerifyAnswer.GIVEN_UP, "@in_doubt"
+        call.verified, state.gave_up = VerifyAnswer.GIVEN_UP, r.CancelCause.IN_DOUBT
 
 
 def error(state: State, record: r.Asked, decided: r.Decided) -> None:
     if decided.value["choice"] == "cancel":
-        state.gave_up = "@error"
+        state.gave_up = r.CancelCause.ERROR
     state.faults.pop(record.step, None)
     state.deaths = state.lost = 0
     if decided.value["choice"] == "ask" and (call := state.live.get(record.step)):

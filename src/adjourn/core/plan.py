@@ -167,7 +167,7 @@ def plan(
             made.abort = frozenset()
         made.rest = Parked()
     elif state.gave_up:
-        made.moves.append(CancelAsked(by=state.gave_up, reason="a person gave up on it"))
+        made.moves.append(CancelAsked(by=state.gave_up.value, reason="a person gave up on it"))
     elif is_poisoned(state, max_deaths):
         if not is_asked(state):
             made.moves.append(question(state))

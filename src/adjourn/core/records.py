@@ -7,6 +7,7 @@ and derived from it, so a crash derives the same ones again.
 """
 
 from collections.abc import Iterable
+from enum import StrEnum
 from typing import Any, Literal, final
 
 import msgspec
@@ -111,9 +112,19 @@ class Resumed(Record, frozen=True, tag="resumed"):
     by: str = ""
 
 
+class CancelCause(StrEnum):
+    """Why a worker cancels a run: the `by` of its `CancelAsked`, in the place of a person's name.
+    The values are those of records and snapshots."""
+
+    NONE = ""
+    EXPIRY = "@expiry"
+    IN_DOUBT = "@in_doubt"
+    ERROR = "@error"
+
+
 @final
 class CancelAsked(Record, frozen=True, tag="cancel_asked"):
-    """Undo and end. Also a worker's move (`by="@expiry"`, `"@in_doubt"`)."""
+    """Undo and end. Also a worker's move: `by` is then a `CancelCause`."""
 
     by: str = ""
     reason: str = ""

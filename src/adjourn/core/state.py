@@ -93,7 +93,7 @@ class State(msgspec.Struct):
     flow: FlowFold | None = None
     pause: r.PauseAsked | None = None
     cancel: r.CancelAsked | None = None
-    gave_up: str = ""
+    gave_up: r.CancelCause = r.CancelCause.NONE
     extended: dict[str, float] = {}
     stop_now: str = ""
     flags: set[str] = set()
