@@ -121,17 +121,10 @@ async def record(
     )
 
 
-async def settle(
-    rt: Runtime,
-    interrupt: Interrupt,
-    choice: Choice,
-    by: Person,
-    digest: str,
-    request_id: str = "",
-    patience: float = 0.0,
+async def outcome_of(
+    rt: Runtime, interrupt: Interrupt, choice: Choice, by: Person, seq: int, patience: float
 ) -> DecisionResult:
-    """Record a decision, then wait `patience` seconds for the run to come to rest."""
-    seq = await record(rt, interrupt, choice, by, digest, request_id)
+    """Wait `patience` seconds for the run of a recorded decision to come to rest."""
     status = await come_to_rest(rt, interrupt.run_id, patience)
     step = None
     if interrupt.call:

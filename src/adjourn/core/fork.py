@@ -122,18 +122,22 @@ def _answers(state: State, record: AnyRecord) -> bool:
     return kind == "question"
 
 
-def forked(
-    records: Sequence[AnyRecord],
-    at: int | None,
-    run: str,
-    by: str,
-    changed: dict[str, Any],
-    answers: Answers = "reopen",
-    instruction: str = "",
-) -> list[AnyRecord]:
+class ForkRequest(msgspec.Struct, frozen=True):
+    """The new run: its id, who makes it, what is `changed` in its beginning, what becomes of
+    people's answers, and what the agent reads first."""
+
+    run: str
+    by: str
+    changed: dict[str, Any]
+    answers: Answers = "reopen"
+    instruction: str = ""
+
+
+def forked(records: Sequence[AnyRecord], at: int | None, wanted: ForkRequest) -> list[AnyRecord]:
     """The records of the new run: a prefix of the old one under a new id, and the line behind which
     the new one begins."""
-    if answers == "keep" and (changed or instruction):
+    by, answers = wanted.by, wanted.answers
+    if answers == "keep" and (wanted.changed or wanted.instruction):
         raise Invalid(
             "answers='keep' keeps what people said about this input: leave input= and instruction= out, "
             "or use answers='reopen', which asks them again"
@@ -149,14 +153,14 @@ def forked(
     first, *rest = map(without_content, records[:at])
     assert isinstance(first, Started)
     begun = msgspec.structs.replace(
-        first, run=run, by=by, forked_from=fork_id(first.run, at), **changed
+        first, run=wanted.run, by=by, forked_from=fork_id(first.run, at), **wanted.changed
     )
     here = Forked(
         of=first.run,
         at_seq=at,
         by=by,
         answers=answers,
-        instruction=instruction,
+        instruction=wanted.instruction,
         requesters=tuple(sorted(requesters(records[:at]))),
     )
     return [begun, *rest, *_upgrades(records, at), here]

@@ -65,6 +65,7 @@ def read(
 ) -> Guest:
     """Take an agent apart. `context`, `run_config` and `hooks` are what its runner is given."""
     team = Team(agent)
+    given = {"context": context, "run_config": run_config, "hooks": hooks}
     tools: dict[str, Tool] = {}
     marks: list[Rule] = []
     ungoverned: list[str] = []
@@ -78,7 +79,7 @@ def read(
                 continue
             nested = nested_agent(tool)
             if nested is not None:
-                tools[name] = _nested(nested, name, tool, terms, context, run_config, hooks)
+                tools[name] = _nested(nested, name, tool, terms, given)
                 continue
             theirs = TheirFunctionTool(tool, member.agent, context, run_config, hooks)
             tools[name] = theirs.ours(name, terms)
@@ -98,15 +99,13 @@ def _nested(
     name: str,
     tool: FunctionTool,
     terms: GuestToolTerms,
-    context: Any,
-    run_config: Any,
-    hooks: Any,
+    given: dict[str, Any],
 ) -> Tool:
     """Another agent that is a tool of this one: adopted as well, so that its tools are governed,
-    too."""
+    too. `given`: what its runner is given."""
     from adjourn.guests.adopt import adopted
 
-    guest = read(agent, terms, context=context, run_config=run_config, hooks=hooks)
+    guest = read(agent, terms, **given)
     return adopted(guest, name=guest.name.replace(":", "-").replace("/", "-")).as_tool(
         name, tool.description
     )

@@ -167,16 +167,15 @@ class PruneVerbs(HasOrigin):
         for one in wanted:
             before = self.store.now() - length
             found = added(
-                found, await self._prune_old(one, before, by, reason, found.archive, dry_run)
+                found,
+                await self._prune_old(one, Pruning(0, before, by, reason), found.archive, dry_run),
             )
         return found
 
     async def _prune_old(
         self,
         status: Status,
-        before: float,
-        by: str,
-        reason: str,
+        wanted: Pruning,
         archive: str,
         dry_run: bool = False,
         most: int = 0,
@@ -184,9 +183,7 @@ class PruneVerbs(HasOrigin):
         """All of them, or about `most`."""
         found = PruneReport()
         try:
-            async for done in self._prune_pages(
-                status, before, Pruning(0, before, by, reason), archive, dry_run
-            ):
+            async for done in self._prune_pages(status, wanted.before, wanted, archive, dry_run):
                 found = added(found, done)
                 if most and found.runs >= most:
                     break
@@ -200,9 +197,9 @@ class PruneVerbs(HasOrigin):
             if found.runs and not dry_run:
                 line = {
                     "verb": "prune",
-                    "by": by,
+                    "by": wanted.by,
                     "from": self.origin,
-                    "reason": reason,
+                    "reason": wanted.reason,
                     "runs": found.runs,
                 }
                 await self.store.note(
@@ -210,7 +207,7 @@ class PruneVerbs(HasOrigin):
                         {
                             **line,
                             "status": status.value,
-                            "before": round(before, 3),
+                            "before": round(wanted.before, 3),
                             "archive": archive,
                         }
                     ]

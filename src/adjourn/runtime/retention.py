@@ -10,6 +10,7 @@ from adjourn.core.status import Status
 from adjourn.driver.clock import Clock
 from adjourn.errors import AdjournError
 from adjourn.runtime.pruner import Folder, PruneReport, Span, folder_of, retained
+from adjourn.stores.erasure import Pruning
 
 log = logging.getLogger("adjourn.retention")
 
@@ -29,9 +30,7 @@ class _Prunes(Protocol):
     async def _prune_old(
         self,
         status: Status,
-        before: float,
-        by: str,
-        reason: str,
+        wanted: Pruning,
         archive: str,
         dry_run: bool = False,
         most: int = 0,
@@ -61,8 +60,8 @@ class Retention:
         runs = 0
         for status, length in self._spans.items():
             rt = self._runtime
-            before = rt.store.now() - length
-            done = await rt._prune_old(status, before, BY, "", self._archive, most=MOST)  # pyright: ignore[reportPrivateUsage]
+            wanted = Pruning(0, rt.store.now() - length, BY)
+            done = await rt._prune_old(status, wanted, self._archive, most=MOST)  # pyright: ignore[reportPrivateUsage]
             runs += done.runs
         return PruneReport(runs=runs)
 

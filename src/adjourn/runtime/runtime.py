@@ -471,10 +471,10 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         check_names(by=by)
         if isinstance(old[0], Started):
             self._check_requester(old[0].program, by)
-        from adjourn.core.fork import forked
+        from adjourn.core.fork import ForkRequest, forked
         from adjourn.runtime.prepare import Continuation, enter, prepare
 
-        made = forked(old, at, new, by, changed, how, instruction)
+        made = forked(old, at, ForkRequest(new, by, changed, how, instruction))
         saved = Checkpoint(self.signatures.kept(new, made))
         if isinstance(answers, Mapping):
             answered_here = answers.items()

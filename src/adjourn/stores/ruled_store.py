@@ -19,7 +19,7 @@ from adjourn.stores.rules import lease as leases
 from adjourn.stores.rules import prune as pruning
 from adjourn.stores.rules import seals as sealing
 from adjourn.stores.rules import signatures as signing
-from adjourn.stores.rules.transaction import Each, StoreRule, Whole
+from adjourn.stores.rules.transaction import Each, Find, StoreRule, Whole
 from adjourn.stores.rules.values import NOTHING
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import MOST, Seal
@@ -87,8 +87,8 @@ class Ruled:
         spares: str = "",
     ) -> list[Lease]:
         """See `Store.claim`."""
-        work = leases.claiming(programs, worker, ttl, limit, after, but, replaces, spares)
-        taken: list[Lease] = await self._write(work)
+        find = Find(tuple(programs), limit, frozenset(but), tuple(replaces), spares)
+        taken: list[Lease] = await self._write(leases.claiming(find, worker, ttl, after))
         for lease in taken:
             self._ring(lease.run, own=True)
         return taken

@@ -348,7 +348,8 @@ def resume(
     db = db or os.environ.get(VARIABLE)
     data = _read(file)
     saved = Checkpoint.from_json(data)
-    answers = _answers(saved, item, approve, deny, answer, edit, note, digest)
+    decided = SavedDecision(item, approve, deny, answer, edit, note, digest)
+    answers = decided.answers(saved)
     if db is not None:
         by_whom = person(db, by, right="decide" if answers else None)
     else:
@@ -374,43 +375,53 @@ def _its_program(saved: Checkpoint, reference: str) -> Agent[Any] | Flow:
     return program
 
 
-def _answers(
-    saved: Checkpoint,
-    item: str,
-    approve: bool,
-    deny: bool,
-    answer: str | None,
-    edit: str,
-    note: str,
-    digest: str,
-) -> dict[str, Any] | None:
-    if (approve, deny, answer is not None).count(True) > 1:
-        raise Invalid("say one of --approve, --deny and --answer")
-    if edit and not approve:
-        raise Invalid("--edit goes with --approve")
-    if not (approve or deny or answer is not None):
-        return None
-    interrupt = _meant(saved, item)
-    if not full_digest(interrupt, digest) and not deny and not list_line(interrupt).whole:
-        raise Invalid(
-            f"{interrupt.ref!r} does not fit into a line",
-            consequence="nothing was decided",
-            advice="look at it with `adjourn checkpoint show`, and say what you saw with --digest",
+@dataclass(frozen=True, slots=True)
+class SavedDecision:
+    """What a person decides about what a saved run waits for, as it was written."""
+
+    item: str
+    approve: bool
+    deny: bool
+    answer: str | None
+    edit: str
+    note: str
+    digest: str
+
+    def answers(self, saved: Checkpoint) -> dict[str, Any] | None:
+        """The answer by the id of its interrupt; None if nothing was decided."""
+        if (self.approve, self.deny, self.answer is not None).count(True) > 1:
+            raise Invalid("say one of --approve, --deny and --answer")
+        if self.edit and not self.approve:
+            raise Invalid("--edit goes with --approve")
+        if not (self.approve or self.deny or self.answer is not None):
+            return None
+        interrupt = _meant(saved, self.item)
+        if (
+            not full_digest(interrupt, self.digest)
+            and not self.deny
+            and not list_line(interrupt).whole
+        ):
+            raise Invalid(
+                f"{interrupt.ref!r} does not fit into a line",
+                consequence="nothing was decided",
+                advice="look at it with `adjourn checkpoint show`, and say what you saw with --digest",
+            )
+        if self.approve:
+            if self.edit:
+                changed = loads(self.edit, what="--edit")
+            else:
+                changed = None
+            return {interrupt.id: Decision.approve(self.note, changed)}
+        if self.deny:
+            return {interrupt.id: Decision.deny(self.note)}
+        value = parse(
+            self.answer or "", interrupt.answer_schema if interrupt.kind == "question" else None
         )
-    if approve:
-        if edit:
-            changed = loads(edit, what="--edit")
-        else:
-            changed = None
-        return {interrupt.id: Decision.approve(note, changed)}
-    if deny:
-        return {interrupt.id: Decision.deny(note)}
-    value = parse(answer or "", interrupt.answer_schema if interrupt.kind == "question" else None)
-    return {
-        interrupt.id: Decision.value(value, note)
-        if note and interrupt.kind != "approval"
-        else value
-    }
+        return {
+            interrupt.id: Decision.value(value, self.note)
+            if self.note and interrupt.kind != "approval"
+            else value
+        }
 
 
 def _meant(saved: Checkpoint, item: str) -> Interrupt:

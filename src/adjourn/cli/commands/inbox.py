@@ -1,6 +1,7 @@
 """Commands with which a person decides: `inbox`, `approve`, `deny`, `answer`, `retry`."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import typer
@@ -8,7 +9,7 @@ from rich.text import Text
 
 from adjourn.cli import last_list as listing
 from adjourn.cli.commands.runs import list_inbox
-from adjourn.cli.decision_result import NOT, DecisionResult, settle
+from adjourn.cli.decision_result import NOT, DecisionResult, outcome_of, record
 from adjourn.cli.error_report import NotShown, report, says
 from adjourn.cli.failure_group import look_alike, report_retried
 from adjourn.cli.interrupt_lookup import FoundInterrupt, find, full_digest
@@ -104,42 +105,48 @@ def _at_the_prompt(db: str | None, interrupt: Interrupt, by: Person, signing_key
     except (DecideLater, KeyboardInterrupt):
         say("", Text("Left as it is.", style=DIM))
         return 3
+
+    async def work(rt: Runtime) -> DecisionResult:
+        seq = await record(rt, interrupt, choice, by, interrupt.digest)
+        return await outcome_of(rt, interrupt, choice, by, seq, PATIENCE)
+
     try:
-        done = with_runtime(
-            db,
-            lambda rt: settle(rt, interrupt, choice, by, interrupt.digest, "", PATIENCE),
-            signing_key=signing_key or None,
-        )
+        done = with_runtime(db, work, signing_key=signing_key or None)
     except Conflict as e:
         return report(e, NOT[choice.verb], db=db)
     done.print()
     return 0
 
 
+@dataclass(frozen=True, slots=True)
+class DecisionOptions:
+    """What a command that decides is given beside the decision."""
+
+    db: str | None
+    digest: str
+    request_id: str
+    wait: float | None
+    as_json: bool
+    signing_key: str
+
+
 def _command(
-    db: str | None,
-    item: str,
-    by: Person,
-    make: Callable[[Interrupt], Choice],
-    digest: str,
-    request_id: str,
-    wait: float | None,
-    as_json: bool,
-    signing_key: str = "",
+    item: str, by: Person, make: Callable[[Interrupt], Choice], options: DecisionOptions
 ) -> None:
     async def work(rt: Runtime) -> DecisionResult:
-        found: FoundInterrupt = await find(rt, address_of(db), item)
+        found: FoundInterrupt = await find(rt, address_of(options.db), item)
         interrupt = found.interrupt
         choice = make(interrupt)
-        seen = full_digest(interrupt, digest) or shown_digest(found, choice)
-        return await settle(rt, interrupt, choice, by, seen, request_id, wait or 0.0)
+        seen = full_digest(interrupt, options.digest) or shown_digest(found, choice)
+        seq = await record(rt, interrupt, choice, by, seen, options.request_id)
+        return await outcome_of(rt, interrupt, choice, by, seq, options.wait or 0.0)
 
-    done = with_runtime(db, work, signing_key=signing_key or None)
-    if as_json:
+    done = with_runtime(options.db, work, signing_key=options.signing_key or None)
+    if options.as_json:
         print_json(done.as_json())
     else:
         done.print()
-    if wait is not None:
+    if options.wait is not None:
         raise typer.Exit(EXIT.get(done.status, 3))
 
 
@@ -214,7 +221,8 @@ def approve(
         return Choice("approve", note=note, edit=edited, scope=width)
 
     decider = person(db, by, group or (), right="decide")
-    _command(db, item, decider, make, digest, request_id, wait, as_json, signing_key)
+    options = DecisionOptions(db, digest, request_id, wait, as_json, signing_key)
+    _command(item, decider, make, options)
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -239,17 +247,8 @@ def deny(
 ) -> None:
     """Refuse an action; the agent reads the refusal and continues."""
     decider = person(db, by, right="decide")
-    _command(
-        db,
-        item,
-        decider,
-        lambda interrupt: Choice("deny", note=note),
-        digest,
-        request_id,
-        wait,
-        as_json,
-        signing_key,
-    )
+    options = DecisionOptions(db, digest, request_id, wait, as_json, signing_key)
+    _command(item, decider, lambda interrupt: Choice("deny", note=note), options)
 
 
 @app.command()
@@ -283,7 +282,8 @@ def answer(
         )
 
     decider = person(db, by, group or (), right="decide")
-    _command(db, item, decider, make, digest, request_id, wait, as_json, signing_key)
+    options = DecisionOptions(db, digest, request_id, wait, as_json, signing_key)
+    _command(item, decider, make, options)
 
 
 @app.command()
@@ -317,17 +317,8 @@ def retry(
         return
     decider = person(db, by, right="decide")
     if not everything:
-        _command(
-            db,
-            item,
-            decider,
-            lambda interrupt: Choice("answer", "retry", note=note),
-            digest,
-            request_id,
-            wait,
-            as_json,
-            signing_key,
-        )
+        options = DecisionOptions(db, digest, request_id, wait, as_json, signing_key)
+        _command(item, decider, lambda interrupt: Choice("answer", "retry", note=note), options)
         return
     if wait is not None:
         raise Invalid("--wait is for one run", advice="leave it out, or leave --all out")

@@ -1,6 +1,6 @@
 """What a worker does with a run that it holds: acquire, renew, release, commit."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -63,25 +63,16 @@ class Taken(msgspec.Struct, frozen=True):
     """Whether the lease carries records: those after `after`."""
 
 
-def claiming(
-    programs: Sequence[str],
-    worker: str,
-    ttl: float,
-    limit: int,
-    after: Mapping[str, tuple[int, bytes]],
-    but: Collection[str],
-    replaces: Sequence[str],
-    spares: str,
-) -> Each:
+def claiming(find: Find, worker: str, ttl: float, after: Mapping[str, tuple[int, bytes]]) -> Each:
     """See `Store.claim`."""
-    gone = tuple(replaces)
+    gone, spares = find.replaces, find.spares
 
     def rule(run: str) -> StoreRule:
         known = after.get(run)
         seq, head = known or (0, b"")
         return acquiring(Taken(run, worker, ttl, seq, head, gone, spares, whole=known is not None))
 
-    return Each(Find(tuple(programs), limit, frozenset(but), gone, spares), rule, light=True)
+    return Each(find, rule, light=True)
 
 
 def acquiring(taken: Taken) -> StoreRule:
