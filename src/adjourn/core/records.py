@@ -124,7 +124,7 @@ class CancelCause(StrEnum):
 
 @final
 class CancelAsked(Record, frozen=True, tag="cancel_asked"):
-    """Undo and end. Also a worker's move: `by` is then a `CancelCause`."""
+    """Undo and end. Also a worker's move: `by` is then `@expiry`, `@in_doubt` or `@error`."""
 
     by: str = ""
     reason: str = ""
