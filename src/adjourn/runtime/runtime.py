@@ -35,7 +35,7 @@ from adjourn.runtime.decision_signer import DecidersSource, Signatures, SigningK
 from adjourn.runtime.definition import Definition, OnChange, check_on_change
 from adjourn.runtime.erasure_verbs import ErasureVerbs, check_content
 from adjourn.runtime.halt_verbs import HaltVerbs
-from adjourn.runtime.retention import Folder, Retention, Span
+from adjourn.runtime.pruner import Folder, Span
 from adjourn.runtime.retry_verbs import RetryVerbs
 from adjourn.runtime.run import Run
 from adjourn.runtime.state_cache import BYTES
@@ -116,6 +116,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         retain: Span | Mapping[str, Span] | None = None,
         archive: Folder | None = None,
     ) -> None:
+        from adjourn.runtime.retention import Retention
+
         check_on_change(on_change)
         self._max_deaths = whole("max_deaths", max_deaths)
         if seconds(lease, "lease") < 0.1:
