@@ -55,3 +55,11 @@ async def test_an_unknown_address_of_the_api_is_a_problem(admin: Client) -> None
 def test_every_place_of_the_console_is_served() -> None:
     named = set(re.findall(r'case "(\w+)":\n\s+return', CONSOLE.read_text("utf-8")))
     assert named | {""} == static_files.PLACES
+
+
+async def test_metrics_are_for_whoever_may_read(server: Serving, admin: Client) -> None:
+    async with httpx.AsyncClient(base_url=server.url) as client:
+        assert (await client.get("/metrics")).status_code == 401
+    found = await admin.get(f"{server.url}/metrics")
+    assert found.status_code == 200 and "# TYPE adjourn_halts gauge\nadjourn_halts 0\n" in found.text
+    assert found.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"

@@ -3,9 +3,14 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
+from adjourn.errors import AdjournError
 from adjourn.runtime.health import HealthCheck
+
+if TYPE_CHECKING:
+    from adjourn.runtime.runtime import Runtime
 
 HEAD = 8192
 """Bytes that a request's head may have."""
@@ -40,6 +45,21 @@ def readiness(check: HealthCheck) -> Page:
         return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "not ready\n")
 
     return ready
+
+
+def numbers(runtime: "Runtime") -> Page:
+    """What Prometheus reads."""
+
+    async def read() -> Answer:
+        from adjourn.runtime.metrics import KIND, metrics_of
+
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return Answer(HTTPStatus.OK, await metrics_of(runtime.store), KIND)
+        except (AdjournError, TimeoutError):
+            return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "not ready\n")
+
+    return read
 
 
 class HealthServer:
@@ -80,7 +100,7 @@ class HealthServer:
 
     async def _answer(self, head: bytes) -> Answer:
         method, _, rest = head.partition(b"\r\n")[0].decode("latin-1").partition(" ")
-        path = rest.partition(" ")[0].partition("?")[0]
+        path = urlsplit(rest.partition(" ")[0]).path
         page = self._pages.get(path)
         if page is None:
             return Answer(HTTPStatus.NOT_FOUND, "not found\n")

@@ -20,7 +20,7 @@ from adjourn.server.auth import Guard, Identity
 from adjourn.server.notifications.sender import NotificationSender
 from adjourn.server.openapi import API, openapi
 from adjourn.server.operation import Operation, answered
-from adjourn.server.probes import PROBES, probed
+from adjourn.server.probes import METRICS, PROBES, metrics, probed
 from adjourn.server.problem import Problem, problem, respond
 from adjourn.server.routing import Routes, segments
 from adjourn.server.sse import EventStream
@@ -156,6 +156,8 @@ class Dispatcher:
         _check_length(request)
         if path is None:
             raise Problem(404, "not_found", "not found")
+        if path == METRICS:
+            return await metrics(self._desk, request)
         if path[:1] != ["api"]:
             guard.check_page(request)
             return page(request, path)

@@ -1,19 +1,40 @@
-"""`/healthz` and `/readyz`: for whoever supervises the process. They need no key and tell nothing
-else."""
+"""`/healthz` and `/readyz`, for whoever supervises the process: they need no key and tell nothing
+else. `/metrics`, for whoever may read."""
+
+from http import HTTPStatus
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from adjourn.runtime.health_server import Answer, alive, readiness
+from adjourn.runtime.metrics import KIND, metrics_of
 from adjourn.server.app_state import AppState
 from adjourn.server.problem import Problem
 
 PROBES = (["healthz"], ["readyz"])
 """Their paths."""
+METRICS = ["metrics"]
 
 
 async def probed(desk: AppState, request: Request, name: str) -> Response:
     """Answer a probe."""
+    _check_method(request)
+    if name == "healthz":
+        return _response(await alive())
+    return _response(await readiness(desk.health)())
+
+
+async def metrics(desk: AppState, request: Request) -> Response:
+    """The numbers of the store, for a key with the right to read."""
+    _check_method(request)
+    who = await desk.guard.identify(request)
+    if who.run or not who.may("read"):
+        raise Problem(403, "forbidden", f"{who.name!r} may not read the metrics")
+    text = await metrics_of(desk.runtime.store)
+    return _response(Answer(HTTPStatus.OK, text, KIND))
+
+
+def _check_method(request: Request) -> None:
     if request.method not in ("GET", "HEAD"):
         raise Problem(
             405,
@@ -21,9 +42,6 @@ async def probed(desk: AppState, request: Request, name: str) -> Response:
             f"method {request.method} is not allowed here",
             {"Allow": "GET, HEAD"},
         )
-    if name == "healthz":
-        return _response(await alive())
-    return _response(await readiness(desk.health)())
 
 
 def _response(answer: Answer) -> Response:

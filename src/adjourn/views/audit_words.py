@@ -7,6 +7,7 @@ from typing import Any, cast
 import msgspec
 
 from adjourn.core.call_phrase import listed, shown_value
+from adjourn.core.halt import scope_parts
 from adjourn.core.records import Asked, Decided, Suspended, parse
 from adjourn.stores.audit import AuditLine, FoundLine
 
@@ -149,7 +150,7 @@ def _question(opening: Suspended) -> str:
 
 
 def _halted(scope: str) -> str:
-    kind, _, name = scope.partition(":")
+    kind, name = scope_parts(scope)
     if name:
         return f"{kind} {name}"
     return "everything"

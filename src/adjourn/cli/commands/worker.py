@@ -27,7 +27,7 @@ from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.errors import InvalidDefinition, StoreError
 from adjourn.flow.flow import Flow
 from adjourn.runtime.health import HealthCheck
-from adjourn.runtime.health_server import HealthServer, alive, readiness
+from adjourn.runtime.health_server import HealthServer, alive, numbers, readiness
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.address import without_password
 from adjourn.views.run_view import RunView
@@ -46,7 +46,7 @@ HealthAddress = Annotated[
     str,
     typer.Option(
         metavar="[HOST:]PORT",
-        help="Answer GET /healthz and /readyz there; without HOST, on 127.0.0.1.",
+        help="Answer GET /healthz, /readyz and /metrics there; without HOST, on 127.0.0.1.",
         show_default=False,
     ),
 ]
@@ -155,7 +155,7 @@ async def _serve_with_health(
     rt: Runtime, names: list[str], address: str, as_json: bool, place: tuple[str, int]
 ) -> None:
     """It also answers before the store is open, and while the worker drains."""
-    pages = {"/healthz": alive, "/readyz": readiness(HealthCheck(rt))}
+    pages = {"/healthz": alive, "/readyz": readiness(HealthCheck(rt)), "/metrics": numbers(rt)}
     server = HealthServer(pages, *place)
     try:
         await server.open()
