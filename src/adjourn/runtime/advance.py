@@ -41,7 +41,12 @@ class Rested(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, state: "State", handed_back: bool) -> "Rested":
-        """How a run was left that was driven to this state."""
+        """How a run was left that was driven to this state.
+
+        Args:
+            state: its folded journal.
+            handed_back: whether it was handed back before it rested.
+        """
         if handed_back:
             parked = None
         else:
