@@ -21,7 +21,11 @@ def test_a_tool_says_its_call_in_its_author_s_words() -> None:
 
 def test_a_tool_with_a_schema_of_its_own_may_say_it_too() -> None:
     schema: dict[str, Any] = {"type": "object", "properties": {"to": {"type": "string"}}}
-    assert Tool("mail", "", schema, lambda to: to, describe="mail to {to}").phrase({"to": "ana"}) == "mail to ana"
+
+    def mail(to: str) -> str:
+        return to
+
+    assert Tool("mail", "", schema, mail, describe="mail to {to}").phrase({"to": "ana"}) == "mail to ana"
 
 
 @pytest.mark.parametrize(
