@@ -164,7 +164,7 @@ async def start_run(c: ApiRequest) -> Any:
         labels=b.get("labels"),
         by=c.who.name,
         queue=b.get("queue"),
-        priority=b.get("priority", 0),
+        priority=int(b.get("priority", 0)),  # 3.0 is an integer in JSON Schema
         after=b.get("after", MISSING),
     )
     return RunRef(run_id=run.id)
