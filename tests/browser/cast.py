@@ -107,6 +107,42 @@ asker = Agent(
 )
 
 
+VISIT: dict[str, Any] = {
+    "type": "object", "additionalProperties": False, "required": ["who", "day", "people", "gate", "badge"],
+    "properties": {
+        "who": {"type": "string", "title": "Visitor", "description": "As on the passport.", "maxLength": 100, "examples": ["Ana Berg"]},
+        "day": {"type": "string", "format": "date", "title": "Day of the visit"},
+        "hour": {"type": "string", "format": "time", "title": "Time"},
+        "leaves": {"type": "string", "format": "date-time", "title": "Leaves at"},
+        "mail": {"type": "string", "format": "email", "title": "E-mail"},
+        "site": {"type": "string", "format": "uri", "title": "Web page"},
+        "people": {"type": "integer", "title": "How many", "minimum": 1, "maximum": 12},
+        "cost": {"type": "number", "title": "Cost", "multipleOf": 0.5},
+        "gate": {"enum": ["north", "south"], "title": "Gate"},
+        "floor": {"enum": [1, 2, 3, 4, 5, 6, 7], "title": "Floor"},
+        "badge": {"type": "boolean", "title": "Needs a badge"},
+        "parking": {"type": "boolean", "title": "Parking", "default": True},
+        "kind": {"const": "visit", "title": "Kind"},
+        "notes": {"type": "string", "title": "Notes"},
+        "cars": {"type": "array", "title": "Cars", "maxItems": 3, "items": {"type": "string"}},
+        "host": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "title": "Host", "maxLength": 50}}},
+        "extra": {"title": "Anything else", "anyOf": [{"type": "integer"}, {"type": "array"}]},
+        "nick": {"type": ["string", "null"], "title": "Nickname"},
+    },
+}  # fmt: skip
+
+
+@tool(effect="read")
+async def plan_visit(question: str) -> Any:
+    """Ask somebody to plan a visit."""
+    pause_for("visit", {"question": question}, answer_schema=VISIT)
+
+
+visitor = Agent(
+    "visitor", model=ScriptedModel([call("plan_visit", question="Who comes when?")], _answered), tools=[plan_visit]
+)
+
+
 def _undo(name: str) -> Any:
     async def undo(ctx: ToolContext, args: dict[str, Any], result: Any) -> None:
         note(f"{name} {args['name']}")
@@ -216,4 +252,16 @@ class Parrot:
 
 parrot = Agent("parrot", model=Parrot(), tools=[carry, ask_desk])
 
-CAST: tuple[Agent[Any] | Flow, ...] = (writer, refunds, pair, asker, deployer, boss, limited, failing, review, parrot)
+CAST: tuple[Agent[Any] | Flow, ...] = (
+    writer,
+    refunds,
+    pair,
+    asker,
+    deployer,
+    boss,
+    limited,
+    failing,
+    review,
+    parrot,
+    visitor,
+)

@@ -122,7 +122,7 @@ async def test_a_question_is_a_form_and_its_answer_has_types(ana: Visit) -> None
     run = await opened(ana, "asker")
     await expect(page.locator("article h2")).to_contain_text("Keep the accounts?")
     await page.locator("[data-field=keep]").get_by_text("yes", exact=True).click()
-    await page.get_by_role("textbox", name="count").fill("3")
+    await page.get_by_role("textbox", name="How many").fill("3")
     await page.locator("[data-verb=answer]").click()
     await on.status(run, "completed")
     [decided] = await on.records(run, Decided)
@@ -132,12 +132,12 @@ async def test_a_question_is_a_form_and_its_answer_has_types(ana: Visit) -> None
 async def test_reloading_during_a_question_loses_nothing_but_what_was_typed(ana: Visit) -> None:
     page, on = ana.page, ana.world
     run = await opened(ana, "asker")
-    await page.get_by_role("textbox", name="count").fill("3")
+    await page.get_by_role("textbox", name="How many").fill("3")
     await page.reload()
     await expect(page.locator("article h2")).to_contain_text("Keep the accounts?")
     assert await on.records(run, Decided) == []
     await page.locator("[data-field=keep]").get_by_text("no", exact=True).click()
-    await page.get_by_role("textbox", name="count").fill("4")
+    await page.get_by_role("textbox", name="How many").fill("4")
     await page.locator("[data-verb=answer]").click()
     await on.status(run, "completed")
     assert (await on.records(run, Decided))[0].value == {"keep": False, "count": 4}

@@ -42,6 +42,7 @@ def keywords(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]
         "type": TYPES | st.lists(TYPES, min_size=1, max_size=3, unique=True),
         "enum": st.lists(VALUES, max_size=3),
         "const": VALUES,
+        "format": st.sampled_from(["date", "colour"]),
         "multipleOf": st.integers(1, 3),
         "pattern": PATTERNS,
         "uniqueItems": st.booleans(),

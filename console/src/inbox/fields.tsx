@@ -3,9 +3,10 @@ import { useEffect, useId, useRef } from "preact/hooks";
 import { Button, Icon } from "../ui";
 import { hidden, Visible, visible, withoutHidden } from "../visible";
 import { KINDS, type Field, type Form, type Kind, type Mode } from "./form";
-import { Num, readingAid, write, type Json } from "./json";
+import { list, Num, readingAid, text as textOf, write, type Json } from "./json";
 import { Hiding, type Reading } from "./reading";
-import { describe, keyOf, nameOfPath } from "./schema";
+import { isDated, Moment } from "./moment";
+import { describe, keyOf, nameOfPath, resolve } from "./schema";
 
 interface Props {
   form: Form;
@@ -43,20 +44,35 @@ function Row({ form, field: f, faults, reading, root, off }: Props) {
   const id = useId();
   const fault = faults.get(keyOf(f.path));
   const shown = fault && (f.touched || form.tried) ? fault : "";
-  const name = nameOfPath(f.path) || root;
-  const described = [`${id}-ty`, shown ? `${id}-bad` : ""].filter(Boolean).join(" ");
+  const key = nameOfPath(f.path);
+  const said = resolve(f.schema, form.schema).schema;
+  const title = f.path.length ? textOf(said.get("title")) : "";
+  const about = textOf(said.get("description"));
+  const name = title || key || root;
+  const described = [about ? `${id}-about` : "", `${id}-ty`, shown ? `${id}-bad` : ""].filter(Boolean).join(" ");
   const own = { id, "aria-describedby": described, "aria-invalid": shown ? (true as const) : undefined, disabled: off };
   return (
     <div class="fr" data-field={nameOfPath(f.path)}>
       <div class="dt">
-        <label class="k" for={id}>
+        <label class={title ? "k sans" : "k"} for={id}>
           <Visible text={name} />
         </label>
+        {title && title !== key ? (
+          <span class="ty mono">
+            {" "}
+            <Visible text={key} />
+          </span>
+        ) : null}
         <div class="ty" id={`${id}-ty`}>
-          <Visible text={describe(f.schema, form.schema, f.original) + (f.required && f.path.length ? " · required" : "")} />
+          <Visible text={describe(f.schema, form.schema, f.original) + need(f)} />
         </div>
       </div>
       <div class="dd">
+        {about ? (
+          <div class="sm t2 about" id={`${id}-about`}>
+            <Visible text={about} />
+          </div>
+        ) : null}
         {f.modes.length > 1 ? <ModeChoice form={form} field={f} name={name} off={off ?? false} /> : null}
         {f.mode === "value" && f.shape !== "group" ? (
           <Control form={form} field={f} own={own} name={name} reading={reading} faults={faults} root={root} />
@@ -70,6 +86,17 @@ function Row({ form, field: f, faults, reading, root, off }: Props) {
     </div>
   );
 }
+
+/** What might stand there, as its author says. */
+function exampleOf(f: Field, form: Form): string {
+  const first = list(resolve(f.schema, form.schema).schema.get("examples"))[0];
+  if (first === undefined) return "";
+  return visible(typeof first === "string" ? first : write(first));
+}
+
+/** Whether an answer must have it. */
+const need = (f: Field): string => (!f.path.length ? "" : f.required ? " · required" : f.blank ? " · optional" : "") +
+  (!f.touched && f.original === undefined && f.input !== "" ? " · filled in by default" : "");
 
 function ModeChoice({ form, field: f, name, off }: { form: Form; field: Field; name: string; off: boolean }) {
   return (
@@ -105,9 +132,10 @@ function Control(p: ControlProps) {
   const set = (input: string): void => form.set(f, { input });
   switch (f.shape) {
     case "choice":
+      if (f.choices.length <= FEW) return <Radios {...p} />;
       return (
         <select {...own} class="inp choice" value={f.input} onChange={(e) => set(e.currentTarget.value)}>
-          {f.input === "" ? <option value="">choose…</option> : null}
+          {f.blank ? <option value="">left out</option> : f.input === "" ? <option value="">choose…</option> : null}
           {f.choices.map((v, n) => (
             <option key={n} value={String(n)}>
               {visible(typeof v === "string" ? v : write(v))}
@@ -154,13 +182,15 @@ function Control(p: ControlProps) {
     case "number":
       return <NumberBox {...p} />;
     case "text":
+      if (isDated(f, form)) return <Moment form={form} field={f} own={own} />;
       return (
         <>
           <input
             {...own}
             class={`inp ${hidden(f.input) ? "forced" : ""}`}
-            type="text"
+            type={f.input.length < 200 ? (TYPES[textOf(resolve(f.schema, form.schema).schema.get("format"))] ?? "text") : "text"}
             value={f.input}
+            placeholder={exampleOf(f, form)}
             autocomplete="off"
             spellcheck={false}
             onInput={(e) => set(e.currentTarget.value)}
@@ -171,6 +201,27 @@ function Control(p: ControlProps) {
     default:
       return <TextArea {...p} />;
   }
+}
+
+const FEW = 5;
+/** The keyboard that a phone shows. */
+const TYPES: Record<string, string> = { email: "email", uri: "url" };
+
+/** A few choices, all of them seen. */
+function Radios({ form, field: f, own, name }: ControlProps) {
+  const labelled = { "aria-label": visible(name), "aria-describedby": own["aria-describedby"], "aria-invalid": own["aria-invalid"] };
+  const one = (value: string, word: string) => (
+    <label key={value}>
+      <input type="radio" name={own.id} disabled={own.disabled} checked={f.input === value} onChange={() => form.set(f, { input: value })} />
+      {word}
+    </label>
+  );
+  return (
+    <div class="pair wrap" role="radiogroup" id={own.id} {...labelled}>
+      {f.choices.map((v, n) => one(String(n), visible(typeof v === "string" ? v : write(v))))}
+      {f.blank ? one("", "left out") : null}
+    </div>
+  );
 }
 
 function YesNo({ form, field: f, own, name }: ControlProps) {
@@ -205,6 +256,7 @@ function NumberBox({ form, field: f, own }: ControlProps) {
         inputMode={f.shape === "whole" ? "numeric" : "decimal"}
         autocomplete="off"
         value={f.input}
+        placeholder={exampleOf(f, form)}
         onInput={(e) => form.set(f, { input: e.currentTarget.value })}
       />
       <span class="sm t3">
@@ -242,6 +294,7 @@ function TextArea(p: ControlProps) {
         class={`inp ${hidden(f.input) ? "forced" : ""}`}
         rows={2}
         value={f.input}
+        placeholder={exampleOf(f, form)}
         spellcheck={false}
         autocomplete="off"
         onScroll={look}
@@ -288,6 +341,22 @@ function List(p: ControlProps) {
           ) : (
             <ItemControl {...p} field={x} name={`${name}[${n}]`} />
           )}
+          {f.fields.length > 1 ? (
+            <>
+              <Button look="q" class="x" off={n ? "" : "it is the first"} label={`Move ${visible(name)} ${n + 1} up`} onClick={() => form.move(f, n, -1)}>
+                ↑
+              </Button>
+              <Button
+                look="q"
+                class="x"
+                off={n + 1 < f.fields.length ? "" : "it is the last"}
+                label={`Move ${visible(name)} ${n + 1} down`}
+                onClick={() => form.move(f, n, 1)}
+              >
+                ↓
+              </Button>
+            </>
+          ) : null}
           <Button look="q" class="x" label={`Remove ${visible(name)} ${n + 1}`} onClick={() => form.remove(f, n)}>
             ×
           </Button>
@@ -296,7 +365,19 @@ function List(p: ControlProps) {
       <Button icon="" class="add" label={`Add to ${visible(name)}`} onClick={() => form.add(f)}>
         Add…
       </Button>
+      <Most form={form} field={f} />
     </div>
+  );
+}
+
+/** How many there are, where there is a limit. */
+function Most({ form, field: f }: { form: Form; field: Field }) {
+  const most = resolve(f.schema, form.schema).schema.get("maxItems");
+  if (!(most instanceof Num)) return null;
+  return (
+    <span class="sm t3">
+      {f.fields.length} of at most {most.text}
+    </span>
   );
 }
 

@@ -19,6 +19,8 @@ export interface Field {
   readonly schema: Json | undefined;
   readonly required: boolean;
   readonly modes: readonly Mode[];
+  /** Empty means left out. */
+  readonly blank: boolean;
   readonly original: Json | undefined;
   readonly choices: readonly Json[];
   mode: Mode;
@@ -30,6 +32,8 @@ export interface Field {
 }
 
 const LONG = 60;
+const TEXTS: ReadonlySet<Shape> = new Set(["text", "long"]);
+const BLANK: ReadonlySet<Shape> = new Set(["text", "long", "whole", "number", "choice", "list"]);
 const DEEP = 3;
 export const KINDS: readonly Kind[] = ["text", "number", "yes or no", "JSON"];
 
@@ -69,6 +73,13 @@ export class Form {
     this.renumber(f);
   }
 
+  /** One up or down in its list. */
+  move(f: Field, n: number, by: number): void {
+    const [one] = f.fields.splice(n, 1);
+    f.fields.splice(n + by, 0, one!);
+    this.renumber(f);
+  }
+
   private renumber(f: Field): void {
     f.touched = true;
     f.fields = f.fields.map((x, n) => moved(x, f.path, n));
@@ -90,7 +101,7 @@ export class Form {
   /** The value, if it is one; and what is wrong, by place. */
   read(): { value: Json | undefined; faults: Map<string, string> } {
     const faults = new Map<string, string>();
-    const value = read(this.root, faults);
+    const value = read(this.root, faults, this.schema);
     if (value !== undefined && !faults.size) {
       for (const fault of check(this.schema, value)) if (!faults.has(keyOf(fault.path))) faults.set(keyOf(fault.path), fault.message);
     }
@@ -112,16 +123,18 @@ function field(schema: Json | undefined, value: Json | undefined, root: Json | u
   const found = shapeOf(s, given, root);
   const item = found === "long" && typeof path.at(-1) === "number" && given === undefined; // one of a list is one line
   const shape = item ? "text" : found === "group" && given === undefined && path.length >= DEEP ? "json" : found; // it may contain itself
+  const blank = !required && (value === undefined || !TEXTS.has(shape)) && !(nullable && TEXTS.has(shape)) && BLANK.has(shape);
   const made: Field = {
     path,
     label: String(path.at(-1) ?? ""),
     shape,
     schema,
     required,
-    modes,
+    modes: blank ? modes.filter((m) => m !== "absent") : modes,
+    blank,
     original: value,
     choices: choicesOf(s, given),
-    mode: given === null && nullable ? "null" : given === undefined && !required ? "absent" : "value",
+    mode: given === null && nullable ? "null" : given === undefined && !required && !blank ? "absent" : "value",
     touched: false,
     input: "",
     kind: "text",
@@ -233,26 +246,29 @@ function moved(f: Field, parent: Path, n: number | string): Field {
 
 const NEEDED = "This is needed.";
 
-function read(f: Field, faults: Map<string, string>): Json | undefined {
+function read(f: Field, faults: Map<string, string>, root: Json | undefined): Json | undefined {
   if (f.mode === "absent") return undefined;
   if (f.mode === "null") return null;
-  if (f.shape === "group") return group(f, faults);
-  if (f.shape === "list") return f.fields.map((x) => read(x, faults) ?? null);
+  if (f.shape === "group") return group(f, faults, root);
+  if (f.shape === "list" && !(f.blank && !f.fields.length && f.original === undefined)) return f.fields.map((x) => read(x, faults, root) ?? null);
   if (!f.touched && f.original !== undefined) return f.original;
+  if (f.blank && f.input.trim() === "") return undefined;
   const out = leaf(f.shape === "any" ? SHAPES[f.kind] : f.shape, f);
   if (typeof out === "object" && out !== null && "fault" in out) {
     faults.set(keyOf(f.path), out.fault);
     return undefined;
   }
+  const [wrong] = check(f.schema, out as Json, root); // beside its field at once, whatever is wrong elsewhere
+  if (wrong && f.touched) faults.set(keyOf(f.path), wrong.message);
   return out as Json;
 }
 
 const SHAPES: Record<Kind, Shape> = { text: "long", number: "number", "yes or no": "pair", JSON: "json" };
 
-function group(f: Field, faults: Map<string, string>): Json {
+function group(f: Field, faults: Map<string, string>, root: Json | undefined): Json {
   const out: Obj = new Map();
   for (const x of f.fields) {
-    const value = read(x, faults);
+    const value = read(x, faults, root);
     if (value !== undefined) out.set(String(x.path.at(-1)), value);
   }
   return out;

@@ -136,7 +136,7 @@ function PhoneTop({ id }: { id: string }) {
       <Button look="q" class="x" label="Back to the list" onClick={() => back(`/inbox${search()}`)}>
         <Icon name="left" size="m" />
       </Button>
-      <b class="grow clip">{i ? KINDS[i.kind][1] : "Item"}</b>
+      <b class="grow clip" role="heading" aria-level={1}>{i ? KINDS[i.kind][1] : "Item"}</b>
       {i?.expiresAt && state.value === "live" ? (
         <span class="tag">
           <Icon name="clock" />

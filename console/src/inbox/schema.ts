@@ -182,14 +182,22 @@ function number(s: Obj, value: Num): string {
   if (high && compare(value, high) > 0) return `At most ${high.text}.`;
   if (above && compare(value, above) <= 0) return `More than ${above.text}.`;
   if (below && compare(value, below) >= 0) return `Less than ${below.text}.`;
+  const part = limit("multipleOf");
+  const times = part ? Number(value.text) / Number(part.text) : 0;
+  if (part && Math.abs(times - Math.round(times)) > 1e-9) return `A multiple of ${part.text}.`;
   return "";
 }
+
+/** What is wrong with a string of a format. The controls bring it with them: see `formats.ts`. */
+export const formats = { fault: (_format: string, _value: string): string => "" };
 
 function string(s: Obj, value: string): string {
   const length = [...value].length;
   if (s.has("minLength") && length < num(s.get("minLength")))
     return length ? `At least ${num(s.get("minLength"))} characters.` : "Write something here.";
   if (s.has("maxLength") && length > num(s.get("maxLength"))) return `At most ${num(s.get("maxLength"))} characters.`;
+  const odd = formats.fault(text(s.get("format")), value);
+  if (odd) return odd;
   const pattern = s.get("pattern");
   if (typeof pattern === "string") {
     try {

@@ -23,19 +23,20 @@ STEPS = 300_000
 """The work of a check, at about a microsecond each."""
 
 
-def check(schema: Any, value: Any, what: str, steps: int = STEPS) -> None:
+def check(schema: Any, value: Any, what: str, steps: int = STEPS, *, formats: bool = False) -> None:
     """Raise `InvalidAnswer`, naming the place, if `value` does not fit, or if that cannot be found
     out in `steps`.
 
     References to other documents are not followed. `TooMuchWork` is raised as it is if fewer than
-    `STEPS` were given: the caller may then give more, elsewhere.
+    `STEPS` were given: the caller may then give more, elsewhere. `formats`: dates, addresses and
+    the like are checked too. What people answer is; what was recorded without that stays valid.
     """
     if schema is None or schema is True:
         return
     from adjourn.core.schema_evaluator import Evaluator
 
     try:
-        problem = Evaluator(schema, steps).problem(schema, value)
+        problem = Evaluator(schema, steps, formats).problem(schema, value)
     except TooMuchWork:
         if steps < STEPS:
             raise

@@ -13,6 +13,7 @@ from adjourn.core.codec import is_equal
 from adjourn.core.digest import canonical
 from adjourn.core.pattern import Pattern, anywhere, weight_of
 from adjourn.core.schema_document import SchemaDocument, TooMuchWork, Unchecked, UnknownReference
+from adjourn.core.schema_formats import format_problem
 from adjourn.core.schema_keywords import TYPES, WORDS, is_array, is_number, is_object, is_text
 
 DEEPEST = 150
@@ -45,16 +46,23 @@ _short = reprlib.Repr()
 _short.maxstring, _short.maxother, _short.maxlist, _short.maxdict = 100, 100, 10, 10
 
 
+class Words(str):
+    """Words that are shown as they are."""
+
+
 def _brief(value: Any) -> str:
+    if isinstance(value, Words):
+        return value
     return _short.repr(value)
 
 
 class Evaluator:
-    """One check of a value. `steps`: how much work it may take."""
+    """One check of a value. `steps`: how much work it may take. `formats`: whether formats count."""
 
-    def __init__(self, schema: Any, steps: int) -> None:
+    def __init__(self, schema: Any, steps: int, formats: bool = False) -> None:
         self._document = SchemaDocument(schema)
         self.left = steps
+        self.formats = formats
         self._depth = 0
         self._patterns: dict[str, Pattern] = {}
 
@@ -203,6 +211,17 @@ def _pattern(
 ) -> SchemaProblem | None:
     if is_text(value) and not run.is_match(said, value):
         return SchemaProblem("pattern", said, value, [])
+    return None
+
+
+def _format(
+    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
+) -> SchemaProblem | None:
+    if not run.formats or not is_text(value):
+        return None
+    run.spend(1 + len(value) // UNITS_A_STEP)
+    if words := format_problem(said, value):
+        return SchemaProblem("format", Words(words), value, [])
     return None
 
 
@@ -482,6 +501,7 @@ CHECKS: dict[str, Callable[[Evaluator, Any, Any, Mapping[str, Any]], SchemaProbl
     "minProperties": _bound("minProperties", is_object, len, _at_least),
     "maxProperties": _bound("maxProperties", is_object, len, _at_most),
     "pattern": _pattern,
+    "format": _format,
     "uniqueItems": _unique,
     "required": _required,
     "dependentRequired": _dependent_required,

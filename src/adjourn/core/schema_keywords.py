@@ -129,6 +129,7 @@ WORDS = {
     "minProperties": "{value} does not have enough properties: at least {said}",
     "maxProperties": "{value} has too many properties: at most {said}",
     "pattern": "{value} does not match {said}",
+    "format": "{value} is not {said}",
     "uniqueItems": "{value} has non-unique elements",
     "required": "{said} is a required property",
     "dependentRequired": "{said} is required with {value}",

@@ -16,10 +16,10 @@ DEADLINE = 5.0
 
 async def check_value(schema: Any, value: Any, what: str) -> None:
     """Raise `InvalidAnswer` if `value` does not fit, or if that cannot be found out in bounded
-    time. See `core.schema.check`."""
+    time; formats count. See `core.schema.check`."""
     try:
         check_size(schema, f"the schema of {what}")
-        check(schema, value, what, INLINE)
+        check(schema, value, what, INLINE, formats=True)
     except InvalidDefinition as e:
         raise InvalidAnswer(str(e), consequence="nothing was recorded") from None
     except TooMuchWork:
@@ -28,7 +28,9 @@ async def check_value(schema: Any, value: Any, what: str) -> None:
 
 async def _in_time(schema: Any, value: Any, what: str) -> None:
     try:
-        await asyncio.wait_for(in_thread(lambda: check(schema, value, what)), DEADLINE)
+        await asyncio.wait_for(
+            in_thread(lambda: check(schema, value, what, formats=True)), DEADLINE
+        )
     except TimeoutError:
         raise InvalidAnswer(
             f"{what} could not be checked against its schema within {DEADLINE:g} s",
