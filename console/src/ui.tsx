@@ -41,8 +41,8 @@ export const STATUSES: Record<string, readonly [tone: string, glyph: string, wor
   finishing: ["run", "run", "Finishing…"],
   done: ["done", "done", "Done"],
   undone: ["cancel", "undo", "Undone"],
-  denied: ["fail", "fail", "Denied"],
-  expired: ["fail", "clock", "Expired"],
+  denied: ["cancel", "denied", "Denied"],
+  expired: ["cancel", "expired", "Expired"],
   in_doubt: ["wait", "doubt", "In doubt"],
   skipped: ["idle", "cancel", "Not run"],
   new: ["idle", "ready", "Not started"],
@@ -228,10 +228,11 @@ export const toasts = signal<Toast[]>([]);
 let made = 0;
 
 /** Say what the store recorded, or why it refused. It stays until it was there for a while; a refusal until it is closed. */
-export function toast(tone: Toast["tone"], head: string, text = "", action?: Toast["action"]): void {
+export function toast(tone: Toast["tone"], head: string, text = "", action?: Toast["action"]): Toast {
   const item: Toast = { id: ++made, tone, head, text, ...(action ? { action } : {}) };
   toasts.value = [...toasts.value.slice(-3), item];
   if (tone !== "fail") setTimeout(() => dismiss(item.id), 7000);
+  return item;
 }
 export function dismiss(id: number): void {
   toasts.value = toasts.value.filter((t) => t.id !== id);

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "adjourn"
-HOMES = ("core/ids.py", "core/memo_key.py")
+HOMES = ("core/ids.py", "core/memo_key.py", "core/flow_place.py")
 
 METHODS = {
     "partition", "rpartition", "split", "rsplit", "startswith", "endswith", "removeprefix", "removesuffix", "count", "find",

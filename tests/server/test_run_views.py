@@ -66,7 +66,11 @@ async def test_a_timeline_tells_an_approved_call_from_beginning_to_end(admin: Cl
     assert (done["number"], done["arguments"]["cents"]) == (call["number"], 400)
     assert done["result"] == {"order": "A1", "cents": 400}
     assert [s["kind"] for s in done["spans"]] == ["wait", "run"] and done["interrupt_ref"] == ""
-    assert "edited, approved by ana: less" in done["note"] and done["idempotency_key"]
+    assert (
+        "edited, approved by ana, cents " in done["note"]
+        and done["note"].endswith(": less")
+        and done["idempotency_key"]
+    )
     assert (await steps_of(admin, run, after["seq"]))["steps"] == []
 
 

@@ -22,7 +22,7 @@ export function useActs(d: Deciding, extra: Form | null, onward: (to?: string) =
     const what = i.call
       ? `${i.call.tool}${verb === "approve" ? (value !== undefined ? ", edited" : scope === "run" ? ", for this run" : ", once") : ""}`
       : KINDS[i.kind][1];
-    recorded(`${DONE[verb]}.`, `${what}. Recorded as record ${seq}.`, i, seq);
+    recorded(`${DONE[verb]}.`, `${what}. Recorded.`, i, seq);
     if (i.approvers === 1 || verb !== "approve") return onward();
     await d.look(); // others must agree too: it stays here until they have
     if (!d.seen.peek()?.open || d.stale.peek()) onward();
@@ -67,8 +67,9 @@ export function useActs(d: Deciding, extra: Form | null, onward: (to?: string) =
 }
 
 function recorded(head: string, body: string, i: Item, seq: number): void {
-  toast("done", head, body, { word: "Record", go: () => go(`${to("runs", i.run, "journal")}?record=${seq}`) });
+  const told = toast("done", head, body, { word: "Record", go: () => go(`${to("runs", i.run, "journal")}?record=${seq}`) });
   say(head);
+  if (i.call) void import("./outcome").then((m) => m.follow(i, told));
 }
 
 function summed(verb: "approve" | "deny", found: Outcome[]): void {

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { at } from "../api";
+import { at, get } from "../api";
 import { listen } from "../live";
 import { Link } from "../router";
 import { Empty, Failure, Skeleton } from "../states";
@@ -10,9 +10,11 @@ import { Button, Icon, Time } from "../ui";
 import { shownText } from "../visible";
 import { shortId } from "../words";
 import { itemOf, type Item } from "./items";
-import { list, num, obj, text } from "./json";
+import { list, num, obj, text, from } from "./json";
 import { addressOf } from "./list";
 import { titleOf } from "./naming";
+import type { CallOutcome, InterruptView, StepDecision } from "../generated/types";
+import { Changes, Outcome } from "../told";
 import { ask } from "./wire";
 
 interface Line {
@@ -26,7 +28,7 @@ interface Line {
 }
 const VERDICTS: Record<string, readonly [string, string, string]> = {
   approve: ["done", "done", "Approved"],
-  deny: ["fail", "fail", "Denied"],
+  deny: ["cancel", "denied", "Denied"],
   value: ["done", "model", "Answered"],
 };
 const PAGE = 200;
@@ -94,28 +96,46 @@ export function Decided({ on, search }: { on: string; search: string }) {
   );
 }
 
-const titles = new Map<string, Promise<Item>>();
+interface Known {
+  item: Item;
+  decision: StepDecision | null;
+  outcome: CallOutcome | null;
+}
+const known = new Map<string, Promise<Known>>();
+
+async function read(ref: string): Promise<Known> {
+  const found = await get<InterruptView>(`/interrupts/${at(ref)}`);
+  return { item: itemOf(from(found)), decision: found.decision, outcome: found.outcome };
+}
 
 /** What was decided: the audit has its name only, so it is read once its row comes into sight. */
-function useItem(ref: string): { row: RefObject<HTMLLIElement>; item: Item | null } {
+function useItem(ref: string): { row: RefObject<HTMLLIElement>; found: Known | null } {
   const row = useRef<HTMLLIElement>(null);
-  const [item, setItem] = useState<Item | null>(null);
+  const [found, setFound] = useState<Known | null>(null);
   useEffect(() => {
     const watcher = new IntersectionObserver(([seen]) => {
       if (!seen?.isIntersecting) return;
       watcher.disconnect();
-      const found = titles.get(ref) ?? ask(`/interrupts/${at(ref)}`).then(itemOf);
-      titles.set(ref, found);
-      found.then(setItem, () => titles.delete(ref));
+      const reading = known.get(ref) ?? read(ref);
+      known.set(ref, reading);
+      reading.then(
+        (one) => {
+          setFound(one);
+          if (one.outcome && !OVER.has(one.outcome.state)) known.delete(ref); // it goes on
+        },
+        () => known.delete(ref),
+      );
     });
     if (row.current) watcher.observe(row.current);
     return () => watcher.disconnect();
   }, [ref]);
-  return { row, item };
+  return { row, found };
 }
+const OVER = new Set(["ran", "failed", "not_run", "undone"]);
 
 function DecidedRow({ line: l, on, search }: { line: Line; on: boolean; search: string }) {
-  const { row, item } = useItem(l.ref);
+  const { row, found } = useItem(l.ref);
+  const item = found?.item;
   const [tone, glyph, word] = l.refused
     ? (["t3", "cancel", "Refused"] as const)
     : (VERDICTS[l.verdict] ?? (["t3", "done", "Answered"] as const));
@@ -142,6 +162,16 @@ function DecidedRow({ line: l, on, search }: { line: Line; on: boolean; search: 
           {shownText(l.note.slice(0, 200))}
           {l.note ? "”" : ""}
         </div>
+        {found?.decision?.changes.length && !l.refused ? (
+          <div class="sm clip">
+            <Changes of={found.decision.changes} />
+          </div>
+        ) : null}
+        {found?.outcome && !l.refused ? (
+          <div class="sm clip">
+            <Outcome of={found.outcome} tone />
+          </div>
+        ) : null}
       </Link>
     </li>
   );

@@ -281,7 +281,7 @@ function NoMatch() {
 function Nothing() {
   return (
     <Empty icon="inbox" title="Nothing waits for a person">
-      <p>Approvals, questions, calls in doubt and limits of all runs appear here, what was escalated first, then soonest expiry.</p>
+      <p>Approvals, questions, calls in doubt and limits of all runs appear here.</p>
       <Command text="adjourn demo" />
     </Empty>
   );

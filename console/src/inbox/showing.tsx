@@ -8,6 +8,7 @@ import { hidden, Visible, visible } from "../visible";
 import { EFFECTS } from "../generated/words";
 import { grouped } from "../words";
 import type { Deciding } from "./deciding";
+import { diff } from "./diff";
 import type { Form } from "./form";
 import { escalatedWords, stepOf, type Item, type Seen } from "./items";
 import { isObj, text, write, type Json } from "./json";
@@ -146,19 +147,13 @@ export function Content({
           value={rows}
           schema={i.kind === "approval" ? i.schema : undefined}
           reading={d.reading}
-          changes={d.stale.value?.changes ?? []}
+          changes={seen.closed?.edit ? diff(rows, seen.closed.edit) : (d.stale.value?.changes ?? [])}
           label={i.call ? "Arguments" : "What it says"}
         />
       ) : null}
       {i.kind === "question" && d.answer.value && seen.open ? <Fields form={d.answer.value} root="answer" off={off} /> : null}
       {i.choices.length && seen.open ? <Choices deciding={d} item={i} choose={choose} extra={extra} off={off} /> : null}
       {!seen.open && seen.closed && seen.closed.why === "value" ? <Rows value={seen.closed.value} label="Answer" /> : null}
-      {!seen.open && seen.closed?.edit && !d.stale.value ? (
-        <>
-          <h3 class="sub">What ran instead</h3>
-          <Rows value={seen.closed.edit} schema={i.schema} label="Edited arguments" />
-        </>
-      ) : null}
     </>
   );
 }

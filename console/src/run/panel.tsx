@@ -6,6 +6,7 @@ import { LongText, Value, Values } from "../values";
 import { Visible } from "../visible";
 import { EFFECTS } from "../generated/words";
 import { clock, count, exactTime, grouped } from "../words";
+import { Changes, Told } from "../told";
 import { nameOf, wordsOf } from "./tree";
 import type { RunView as RunState } from "../generated/types";
 import type { Step } from "../types";
@@ -22,7 +23,7 @@ interface Props {
 
 export function Panel({ step, state, total, fork, record, close, text }: Props) {
   const tool = ["tool", "agent", "chunk", "undo", "residue"].includes(step.kind);
-  const where = [state.agent, ...agentsOf(step, state), ...(tool ? [step.name] : [])];
+  const where = [state.agent, ...(step.place.length ? step.place : [...agentsOf(step, state), ...(tool ? [step.name] : [])])];
   const words = wordsOf(step).text;
   const open = step.interrupt_ref && state.interrupts.some((i) => i.ref === step.interrupt_ref) ? step.interrupt_ref : "";
   return (
@@ -34,7 +35,7 @@ export function Panel({ step, state, total, fork, record, close, text }: Props) 
           </h2>
           {step.status ? <Pill status={step.in_doubt ? "in_doubt" : step.status} /> : null}
           <span class="grow" />
-          {step.call_id && step.first_seq ? <span class="sm t3 num">step {step.call_id}</span> : null}
+          {step.call_id && step.first_seq && !step.place.length ? <span class="sm t3 num">step {step.call_id}</span> : null}
           {close ? (
             <Button look="q" class="x drawer-x" label="Close the step" onClick={close}>
               ×
@@ -56,7 +57,12 @@ export function Panel({ step, state, total, fork, record, close, text }: Props) 
         </Section>
       ) : null}
       {tool && !(step.kind === "undo" && step.arguments === null) ? (
-        <Section title={step.kind === "chunk" ? "Input" : "Arguments"}>
+        <Section title={step.kind === "chunk" ? "Input" : step.decision?.changes.length ? "What ran" : "Arguments"}>
+          {step.decision?.changes.length ? (
+            <p class="prose">
+              Edited, the model asked for something else: <Changes of={step.decision.changes} />
+            </p>
+          ) : null}
           <Values value={step.arguments ?? null} />
         </Section>
       ) : null}
@@ -85,7 +91,18 @@ export function Panel({ step, state, total, fork, record, close, text }: Props) 
           </div>
         </Section>
       ) : null}
-      {step.note && step.note !== step.error && !(open && step.status === "waiting") ? (
+      {step.decision && step.status !== "waiting" ? (
+        <Section title="Decision">
+          <p class="prose" data-decision={step.decision.verdict}>
+            <Told decision={step.decision} outcome={step.outcome} />
+          </p>
+          <p class="sm t3">
+            {step.asked_at ? <>asked {clock(step.asked_at)}, </> : null}
+            {step.decision.verdict === "expired" ? "expired" : "decided"} <time title={exactTime(step.decision.at)}>{clock(step.decision.at)}</time>
+          </p>
+        </Section>
+      ) : null}
+      {step.note && !step.decision && step.note !== step.error && !(open && step.status === "waiting") ? (
         <Section title="Note">
           <p class="prose">
             <Visible text={step.note} />

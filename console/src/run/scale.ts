@@ -8,6 +8,8 @@ export interface Part {
   left: number;
   right: number;
   cut: boolean;
+  /** Something ran in it: the middle of a step that took longer than all others together. */
+  busy?: boolean;
 }
 export interface Scale {
   parts: Part[];
@@ -62,8 +64,10 @@ function extent(steps: Step[], now: number, alive: boolean): [number, number, [n
   return [from, Math.max(end, from + 0.5), busy];
 }
 
+type Piece = Pick<Part, "from" | "to" | "cut" | "busy">;
+
 /** Busy stretches, and between them what is long enough to be left out. */
-function cutUp(from: number, end: number, busy: [number, number][]): { from: number; to: number; cut: boolean }[] {
+function cutUp(from: number, end: number, busy: [number, number][]): Piece[] {
   busy.sort((a, b) => a[0] - b[0]);
   const gaps: [number, number][] = [];
   let until = from;
@@ -77,15 +81,31 @@ function cutUp(from: number, end: number, busy: [number, number][]): { from: num
     .filter(([a, b]) => b - a > Math.max(QUIET, work * 0.6))
     .sort((a, b) => b[1] - b[0] - (a[1] - a[0]))
     .slice(0, MOST);
-  long.sort((a, b) => a[0] - b[0]);
-  const pieces: { from: number; to: number; cut: boolean }[] = [];
+  const still = longest(busy, work);
+  const cuts = [...long.map((gap) => ({ gap, busy: false })), ...(still ? [{ gap: still, busy: true }] : [])];
+  cuts.sort((a, b) => a.gap[0] - b.gap[0]);
+  const rest = still ? Math.max(0.5, work - (still[1] - still[0])) : work;
+  const pieces: Piece[] = [];
   let at = from;
-  for (const [a, b] of long) {
-    // A little of the quiet stays on both sides, so that one sees where it begins.
-    const edge = Math.min(work * 0.04, (b - a) / 4);
-    pieces.push({ from: at, to: a + edge, cut: false }, { from: a + edge, to: b - edge, cut: true });
+  for (const { gap, busy: ran } of cuts) {
+    const [a, b] = gap;
+    // A little stays on both sides, so that one sees where it begins; more of what ran.
+    const edge = Math.min(rest * (ran ? 0.3 : 0.04), (b - a) / 4);
+    pieces.push({ from: at, to: a + edge, cut: false }, { from: a + edge, to: b - edge, cut: true, busy: ran });
     at = b - edge;
   }
   pieces.push({ from: at, to: end, cut: false });
   return pieces.filter((p) => p.to > p.from);
+}
+
+/** The longest time in which something ran and nothing began or ended, if it is over half of the work: it would flatten the rest. */
+function longest(busy: [number, number][], work: number): [number, number] | null {
+  const points = [...new Set(busy.flat())].sort((a, b) => a - b);
+  let best: [number, number] | null = null;
+  points.forEach((a, n) => {
+    const b = points[n + 1];
+    if (b === undefined || b - a <= Math.max(QUIET, work / 2, best ? best[1] - best[0] : 0)) return;
+    if (busy.some(([from, to]) => from <= a && to >= b)) best = [a, b];
+  });
+  return best;
 }

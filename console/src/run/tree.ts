@@ -13,9 +13,9 @@ export interface Line {
   writes: boolean;
 }
 
-/** `3.0/1.0` → `1.0`: where it is inside its agent; the rail shows the rest. */
+/** `3.0/1.0` → `1.0`: where it is inside its agent; the rail shows the rest. Of a flow's step the words beside its name say it. */
 export const address = (step: Step): string =>
-  step.kind === "writing" ? "" : step.call_id.slice(step.call_id.lastIndexOf("/") + 1).replace(/!.*$/, "");
+  step.kind === "writing" || step.place.length ? "" : step.call_id.slice(step.call_id.lastIndexOf("/") + 1).replace(/!.*$/, "");
 
 /** What was running when the run ended, or only read when a cancel came, was cut off there: nobody writes that down. */
 function cutOff(steps: Step[]): Step[] {
@@ -107,6 +107,10 @@ function writing(t: Thinking, n: number): Step {
     undo: false,
     reason: "",
     rules: [],
+    asked_at: null,
+    decision: null,
+    outcome: null,
+    place: [],
     attempt: 0,
     tokens: 0,
     interrupt_ref: "",
@@ -154,7 +158,10 @@ const TONES: Record<string, string> = {
   waiting: "wait",
   failed: "fail",
   completed: "done",
+  pausing: "pause",
   paused: "pause",
+  denied: "cancel",
+  expired: "cancel",
   cancelled: "cancel",
   stopped: "cancel",
   ready: "idle",
@@ -163,7 +170,8 @@ const TONES: Record<string, string> = {
 /** Its glyph and the colour of its status. */
 export function lookOf(step: Step): { glyph: string; tone: string } {
   const tone = TONES[step.status] ?? "t2";
-  if (step.kind === "pause") return { glyph: "pause", tone: "pause" };
+  if (step.kind === "pause") return { glyph: step.status === "pausing" || !step.spans.length ? "pausing" : "pause", tone: "pause" };
+  if (step.status === "denied" || step.status === "expired") return { glyph: step.status, tone };
   if (step.kind === "residue") return { glyph: "fail", tone: "fail" };
   if (step.kind === "end") return { glyph: step.status === "completed" ? "done" : "cancel", tone };
   if (step.kind === "agent") return { glyph: "child", tone };

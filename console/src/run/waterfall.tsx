@@ -11,6 +11,8 @@ import { Visible } from "../visible";
 import { useWindow } from "../window";
 import { argumentLine, clock, duration, rough } from "../words";
 import { RIGHT, scaleOf, type Scale } from "./scale";
+import { deciders, outcomeWords, Told } from "../told";
+import { OUTCOMES } from "../generated/words";
 import { address, lookOf, nameOf, spansOf, wordsOf, type Line } from "./tree";
 import type { RunModel } from "./model";
 import type { Span } from "../generated/types";
@@ -49,8 +51,9 @@ interface Props {
 export function Waterfall({ model, lines, alive, selected, select, fold, children }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const h = height.value;
-  const range = useWindow(box, lines.length, h);
-  const moving = alive && lines.some((l) => l.step.status === "running" || l.step.status === "waiting" || l.step.status === "paused");
+  const rows = useMemo(() => lines.flatMap((l) => (isTold(l.step) ? [{ line: l, told: false }, { line: l, told: true }] : [{ line: l, told: false }])), [lines]);
+  const range = useWindow(box, rows.length, h);
+  const moving = alive && lines.some((l) => l.step.status === "running" || l.step.status === "waiting" || l.step.status === "pausing" || l.step.status === "paused");
   const at = moving ? (tick.value, now()) : model.clock.value.now;
   const scale = useMemo(
     () =>
@@ -62,14 +65,16 @@ export function Waterfall({ model, lines, alive, selected, select, fold, childre
       ),
     [lines, at, alive, cutting.value],
   );
-  useFollow(box, lines, h, alive);
+  const cutOut = scale.parts.find((p) => p.busy);
+  const long = cutOut ? cutOut.to - cutOut.from : 0;
+  useFollow(box, rows.length, h, alive);
   const step = (by: number): void => {
     const i = lines.findIndex((l) => l.step === selected || l.step.number === selected?.number);
     const next = lines[Math.min(lines.length - 1, Math.max(0, i + by))];
     if (!next) return;
     following.value = false;
     select(next.step);
-    const top = (box.current?.getBoundingClientRect().top ?? 0) + lines.indexOf(next) * h;
+    const top = (box.current?.getBoundingClientRect().top ?? 0) + rows.findIndex((r) => r.line === next) * h;
     if (top < 100) scrollBy(0, top - 100);
     else if (top + h > innerHeight - 90) scrollBy(0, top + h - innerHeight + 90);
   };
@@ -101,7 +106,7 @@ export function Waterfall({ model, lines, alive, selected, select, fold, childre
         </span>
         <span />
       </div>
-      <div class="wf" role="treegrid" aria-label="Steps" aria-rowcount={lines.length} ref={box} style={{ height: `${lines.length * h}px` }}>
+      <div class="wf" role="treegrid" aria-label="Steps" aria-rowcount={rows.length} ref={box} style={{ height: `${rows.length * h}px` }}>
         <div class="grid-lines" aria-hidden="true">
           <span class="tr">
             {scale.parts
@@ -112,7 +117,10 @@ export function Waterfall({ model, lines, alive, selected, select, fold, childre
             {alive ? <i class="now" style={{ left: `${RIGHT}%` }} /> : null}
           </span>
         </div>
-        {lines.slice(range.from, range.to).map((line, i) => (
+        {rows.slice(range.from, range.to).map(({ line, told }, i) =>
+          told ? (
+            <ToldRow key={`${line.step.number}told`} line={line} index={range.from + i} top={(range.from + i) * h} selected={line.step.number === selected?.number} select={select} />
+          ) : (
           <Row
             key={line.step.number}
             line={line}
@@ -124,16 +132,22 @@ export function Waterfall({ model, lines, alive, selected, select, fold, childre
             fold={fold}
             lines={lines}
           />
-        ))}
+          ),
+        )}
       </div>
+      {long ? (
+        <p class="sm t3 pad">
+          One step took longer than all others together. Its middle, {duration(long)}, is cut so that the others keep a width; the number at its
+          right is the whole.
+        </p>
+      ) : null}
       {children}
     </section>
   );
 }
 
 /** While it follows, the running step stays in view; scrolling up ends that. */
-function useFollow(box: preact.RefObject<HTMLElement>, lines: Line[], h: number, alive: boolean): void {
-  const count = lines.length;
+function useFollow(box: preact.RefObject<HTMLElement>, count: number, h: number, alive: boolean): void {
   const [y, setY] = useState(0);
   const before = useRef(count);
   useEffect(() => {
@@ -156,16 +170,21 @@ function useFollow(box: preact.RefObject<HTMLElement>, lines: Line[], h: number,
 
 function Axis({ scale }: { scale: Scale }) {
   const labels: { x: number; text: string; tone: string; mid?: boolean }[] = [];
+  // Labels never overlap: what has no room is said by the cut's title and by the row.
+  const room = (x: number, mid: boolean): [number, number] => (mid ? [x - 5, x + 5] : [x, x + 12]);
   const put = (x: number, text: string, tone = "", mid = false): void => {
-    const room = mid ? 0 : 10;
-    if (!labels.some((l) => Math.abs(l.x - x) < room)) labels.push({ x, text, tone, mid });
+    const [a, b] = room(x, mid);
+    const taken = labels.some((l) => {
+      const [c, d] = room(l.x, !!l.mid);
+      return a < d && c < b;
+    });
+    if (!taken) labels.push({ x, text, tone, mid });
   };
+  for (const p of scale.parts) if (p.cut) put((p.left + p.right) / 2, rough(p.to - p.from), p.busy ? "done" : "pause", true);
   const first = scale.parts[0];
   if (first) put(first.left, clock(first.from));
   scale.parts.forEach((p, i) => {
-    if (!p.cut) return;
-    put((p.left + p.right) / 2, rough(p.to - p.from), "pause", true);
-    if (scale.parts[i + 1] && p.right < RIGHT - 16) put(p.right + 0.6, clock(p.to));
+    if (p.cut && scale.parts[i + 1] && p.right < RIGHT - 16) put(p.right + 0.6, clock(p.to));
   });
   const busiest = scale.parts
     .filter((p) => !p.cut)
@@ -188,7 +207,7 @@ function Axis({ scale }: { scale: Scale }) {
       {scale.parts
         .filter((p) => p.cut)
         .map((p) => (
-          <i class="gap" key={p.from} style={{ left: `${p.left}%`, width: `${p.right - p.left}%` }} />
+          <i class="gap" key={p.from} title={`${duration(p.to - p.from)} cut out`} style={{ left: `${p.left}%`, width: `${p.right - p.left}%` }} />
         ))}
       {labels.map((l) => (
         <span key={`${l.x}${l.text}`} class={`${l.tone} ${l.mid ? "mid" : ""}`} style={{ left: `${l.x}%` }}>
@@ -204,6 +223,22 @@ function Axis({ scale }: { scale: Scale }) {
         </b>
       ) : null}
     </>
+  );
+}
+
+/** Whether people decided about it: then a line below it says what. */
+const isTold = (step: Step): boolean => step.decision !== null && step.status !== "waiting";
+
+function ToldRow({ line, index, top, selected, select }: Pick<RowProps, "line" | "index" | "top" | "selected" | "select">) {
+  const { step, level } = line;
+  if (!step.decision) return null;
+  return (
+    <div role="row" class={`wr told sm ${selected ? "sel" : ""}`} style={{ top: `${top}px` }} aria-level={level + 1} aria-rowindex={index + 1} data-told={step.call_id} onClick={() => select(step, true)}>
+      <span role="gridcell" />
+      <span role="gridcell" class="clip">
+        <Told decision={step.decision} outcome={step.outcome?.state === "not_run" ? null : step.outcome} />
+      </span>
+    </div>
   );
 }
 
@@ -277,7 +312,13 @@ const Row = memo(function Row({ line, index, top, scale, selected, select, fold,
         <Bars step={step} scale={scale} />
       </span>
       <span class="du" role="gridcell">
-        {took === null ? null : step.status === "running" || step.status === "waiting" ? <b class={tone}>{rough(took)}</b> : duration(took)}
+        {step.status === "denied" || step.status === "expired" ? (
+          OUTCOMES.not_run
+        ) : took === null ? (
+          step.note && step.kind === "pause" ? step.note : null
+        ) : step.status === "pausing" ? (
+          "not yet"
+        ) : step.status === "running" || step.status === "waiting" ? <b class={tone}>{rough(took)}</b> : duration(took)}
       </span>
       <span class="hide">{spoken(step, took)}</span>
     </div>
@@ -291,9 +332,15 @@ function spentOf(step: Step): number | null {
   return step.took;
 }
 
+const whereOf = (step: Step): string => (step.place.length ? `, step ${step.place.join(" › ")}` : step.call_id ? `, step ${step.call_id}` : "");
+
 function spoken(step: Step, took: number | null): string {
+  if (step.decision && step.status !== "waiting") {
+    const came = step.outcome ? `, ${outcomeWords(step.outcome)}` : "";
+    return `${nameOf(step)}, ${deciders(step.decision)}${came}${whereOf(step)}`;
+  }
   const wait = step.status === "waiting" ? `, waiting, ${step.note}` : step.status ? `, ${step.status}` : "";
-  return `${nameOf(step)}${wait}${took === null ? "" : `, ${duration(took)}`}${step.call_id ? `, step ${step.call_id}` : ""}`;
+  return `${nameOf(step)}${wait}${took === null ? "" : `, ${duration(took)}`}${whereOf(step)}`;
 }
 
 /** One line about a step: what was said, the arguments, or what happened. */
@@ -314,6 +361,7 @@ export function textOf(step: Step, lines: Line[]): { text: string; mono: boolean
   }
   if (text) return { text: quoted ? `“${brief(text)}”` : brief(text), mono: false };
   if (step.status === "failed" || step.kind === "failure") return { text: brief(step.error || step.note), mono: false };
+  if (step.place.length > 1) return { text: step.place.slice(0, -1).join(" › "), mono: false };
   if (step.arguments !== null && step.arguments !== undefined) return { text: argumentLine(step.arguments), mono: true };
   return { text: brief(step.note), mono: false };
 }
@@ -342,6 +390,7 @@ function Bars({ step, scale }: { step: Step; scale: Scale }) {
 
 function barOf(step: Step, s: Span): string {
   if (s.kind === "wait") return s.end === null ? "open" : "open shut";
+  if (s.kind === "pausing") return "held";
   if (s.kind === "pause") return "held";
   if (step.kind === "agent") return "child";
   if (s.end === null) return "live";

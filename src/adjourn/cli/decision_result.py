@@ -13,7 +13,8 @@ from adjourn.cli.terminal.interrupt import title
 from adjourn.cli.terminal.prompt import Choice
 from adjourn.core.interrupt import Interrupt
 from adjourn.runtime.runtime import Runtime
-from adjourn.views.timeline import Timeline, TimelineStep
+from adjourn.views.timeline import Timeline
+from adjourn.views.timeline_step import TimelineStep
 from adjourn.views.visible import visible
 
 NOT = {"approve": "Not approved", "deny": "Not denied", "answer": "Not answered"}

@@ -7,12 +7,15 @@ import msgspec
 
 from adjourn.core.codec import encode
 from adjourn.core.digest import digest
+from adjourn.core.flow_place import place_words
 from adjourn.core.ids import StepId, StepIdKind, local_event, question_of
 from adjourn.core.interrupt import Interrupt, Kind, PendingToolCall, Seat
 from adjourn.core.records import AnyRecord, Closed, Decided, Emitted, Suspended
 from adjourn.core.run_status import RunStatus
 from adjourn.core.state import State
 from adjourn.views.audit_entry import AuditEntry
+from adjourn.views.call_outcome import CallOutcome, outcome_of
+from adjourn.views.decision_view import StepDecision, decision_of, expiry_at
 from adjourn.views.timeline import Timeline
 from adjourn.views.words import InterruptStatus
 
@@ -128,7 +131,8 @@ class InterruptView(InterruptSummary, frozen=True, kw_only=True):
     """An interrupt with what is around it: the run, the agents down to the one that asks, and what
     was decided about it so far.
 
-    `said` is what the agent said when it asked; no one has checked it.
+    `said` is what the agent said when it asked; no one has checked it. `decision` and `outcome`:
+    what became of it, and what came of the call. `place`: where it stands in a flow, in words.
     """
 
     status: InterruptStatus
@@ -139,6 +143,9 @@ class InterruptView(InterruptSummary, frozen=True, kw_only=True):
     said: str
     votes: tuple[VoteView, ...]
     closed: ClosedView | None
+    decision: StepDecision | None
+    outcome: CallOutcome | None
+    place: tuple[str, ...]
     attempts: tuple[AuditEntry, ...]
 
 
@@ -229,6 +236,9 @@ def view_of(
         said=said(state, timeline, interrupt),
         votes=tuple(votes),
         closed=None if is_open else closed,
+        decision=None if is_open else _decision(interrupt, closed, votes),
+        outcome=None if is_open else outcome_of(timeline.call(call_id_of(interrupt))),
+        place=place_words(call_id_of(interrupt)),
         attempts=tuple(attempts),
     )
 
@@ -364,6 +374,34 @@ def decisions(
             case _:
                 pass
     return votes, closed if known else None
+
+
+def _decision(
+    interrupt: Interrupt, closed: ClosedView | None, votes: Sequence[VoteView]
+) -> StepDecision | None:
+    """What became of an interrupt; None if it only became void."""
+    if closed is None or closed.at is None:
+        return None
+    if closed.why == "expired":
+        return expiry_at(closed.at, interrupt.opened_at)
+    if closed.why not in ("approve", "deny", "value"):
+        return None
+    record = Decided(
+        i=interrupt.local,
+        verdict=cast("Any", closed.why),
+        value=closed.value,
+        edit=closed.edit,
+        by=closed.by,
+        note=closed.note,
+        at=closed.at,
+    )
+    arguments = None
+    if interrupt.call:
+        arguments = interrupt.call.arguments
+    made = decision_of(record, arguments, interrupt.opened_at, None)
+    if closed.why == "approve":
+        return msgspec.structs.replace(made, by=tuple(dict.fromkeys(vote.by for vote in votes)))
+    return made
 
 
 def _status(closed: ClosedView | None) -> InterruptStatus:

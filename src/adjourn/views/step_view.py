@@ -5,12 +5,16 @@ from typing import Any
 import msgspec
 
 from adjourn.core.digest import idempotency_key
+from adjourn.core.flow_place import place_words
 from adjourn.core.ids import ref_of
 from adjourn.core.run_status import RunStatus
 from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.stores.run_row import RunRow
-from adjourn.views.timeline import Timeline, TimelineStep
+from adjourn.views.call_outcome import CallOutcome, outcome_of
+from adjourn.views.decision_view import StepDecision
+from adjourn.views.timeline import Timeline
+from adjourn.views.timeline_step import TimelineStep
 from adjourn.views.words import BarKind, SpanKind, StepKind, StepStatus
 
 BARS = 60
@@ -43,7 +47,8 @@ class StepView(msgspec.Struct, frozen=True, kw_only=True):
     `text` is prose; `said` is what was said, asked or came out, as it was recorded (null: nothing
     was). `took` is null until the step has ended or stopped, and for what takes no time. While it
     waits, `interrupt_ref` and `interrupt_kind` say for what. `in_doubt`: it is unknown whether it
-    happened.
+    happened. `asked_at` and `decision`: when people were asked about it, and what became of that;
+    `outcome`: what came of it then. `place`: where it stands in a flow, in words.
     """
 
     number: int
@@ -69,6 +74,10 @@ class StepView(msgspec.Struct, frozen=True, kw_only=True):
     interrupt_ref: str
     interrupt_kind: str
     rules: tuple[str, ...]
+    asked_at: float | None
+    decision: StepDecision | None
+    outcome: CallOutcome | None
+    place: tuple[str, ...]
     ran: bool
     undo: bool
     in_doubt: bool
@@ -183,8 +192,12 @@ def step_view(run: str, state: State, step: TimelineStep, *, works: bool) -> Ste
         interrupt_ref=ref_of(run, step.interrupt) if step.interrupt else "",
         interrupt_kind=step.interrupt_kind,
         rules=step.rules,
+        asked_at=step.asked_at,
+        decision=step.decision,
+        outcome=outcome_of(step) if step.decision else None,
+        place=place_words(step.call_id),
         ran=step.ran,
-        undo=step.undo,
+        undo=step.undo and step.status not in (StepStatus.DENIED, StepStatus.EXPIRED),
         in_doubt=step.in_doubt,
         arguments=step.arguments,
         result=step.result,
@@ -201,6 +214,7 @@ def bars(timeline: Timeline) -> tuple[Bar, ...]:
         for step in timeline.steps
         if step.kind != StepKind.AGENT
         for span in step.spans
+        if span.kind != SpanKind.PAUSING
     ]
     found.sort(key=lambda bar: bar.start)
     return tuple(found[-BARS:])

@@ -2,7 +2,6 @@
 spent."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 from adjourn.core import records as r
@@ -12,96 +11,18 @@ from adjourn.core.ids import (
     StepIdKind,
     WorkerId,
     activation_name,
-    depth,
     is_undo,
     tool_call_id,
     turn_id,
+    undo_target,
 )
 from adjourn.core.interrupt import unsigned
 from adjourn.core.messages import Text, ToolCall
+from adjourn.views.decision_view import decision_line, decision_of, expiry_at
+from adjourn.views.timeline_step import Stretch, TimelineStep
 from adjourn.views.words import KINDS, SpanKind, StepKind, StepStatus, payload_line
 
 Numbered = tuple[int, r.AnyRecord]
-
-
-@dataclass(slots=True)
-class Stretch:
-    """A stretch of time in which a step ran, waited for a person or was stopped."""
-
-    kind: SpanKind
-    start: float
-    end: float | None = None
-
-
-@dataclass(slots=True)
-class TimelineStep:
-    """One step, as far as it is known; see `StepView` for its fields.
-
-    `interrupt` is the id inside the run of what it waits for. `took` is None while the step has not
-    come to its end or to a stop, and for what takes no time.
-    """
-
-    number: int
-    kind: StepKind
-    call_id: str
-    name: str
-    text: str = ""
-    said: Any = None
-    status: StepStatus = StepStatus.NONE
-    note: str = ""
-    path: str = ""
-    at: float = 0.0
-    took: float | None = None
-    arguments: Any = None
-    result: Any = None
-    error: str = ""
-    ran: bool = False
-    spans: list[Stretch] = field(default_factory=list[Stretch])
-    digest: str = ""
-    effect: str = ""
-    undo: bool = False
-    reason: str = ""
-    rules: tuple[str, ...] = ()
-    attempt: int = 0
-    tokens: int = 0
-    interrupt: str = ""
-    interrupt_kind: str = ""
-    in_doubt: bool = False
-    is_edited: bool = False
-    first_seq: int = 0
-    last_seq: int = 0
-
-    @property
-    def depth(self) -> int:
-        """How deep it is nested; 0 is the run's own agent."""
-        return depth(self.path)
-
-    @property
-    def since(self) -> float:
-        """When it began, or began to wait, the last time."""
-        if self.spans:
-            return self.spans[-1].start
-        return self.at
-
-    def begin(self, kind: SpanKind, at: float) -> None:
-        """A new stretch of time; the one before it ends here."""
-        self.close(at)
-        self.spans.append(Stretch(kind, at))
-        self.took = None
-
-    def close(self, at: float) -> None:
-        """The stretch of time that is open ends."""
-        if self.spans and self.spans[-1].end is None:
-            self.spans[-1].end = max(at, self.spans[-1].start)
-
-    def end(self, status: StepStatus, note: str, at: float, took: float | None = None) -> None:
-        """It has come to its end, or to a stop."""
-        if took is None:
-            self.took = max(0.0, at - self.since)
-        else:
-            self.took = took
-        self.close(at)
-        self.status, self.note, self.in_doubt = status, note, False
 
 
 class Timeline:
@@ -134,6 +55,7 @@ class Timeline:
             if step.took is None and step.status in (
                 StepStatus.RUNNING,
                 StepStatus.WAITING,
+                StepStatus.PAUSING,
                 StepStatus.PAUSED,
             ):
                 step.took = max(0.0, cast("float", now) - step.since)
@@ -178,6 +100,10 @@ class Timeline:
         """Seconds in which nobody had it: for a person, a timer or a worker."""
         resting = not self._claimed and not self._ended and self._rested
         return self._waited + (max(0.0, now - self._rested) if resting else 0.0)
+
+    def call(self, call_id: str) -> TimelineStep | None:
+        """The step of a call; None if there is none of this id."""
+        return self._calls.get(call_id)
 
     def changed(self, after: int) -> list[TimelineStep]:
         """The steps that a record after `after` changed."""
@@ -233,6 +159,8 @@ class Timeline:
             else:
                 self._worked += 0.0
             self._claimed, self._rested = 0.0, x.at
+            if isinstance(x, r.Parked):
+                self._stop(x.at)
             self._ended = isinstance(x, r.RunCompleted | r.RunCancelled)
 
     # Records
@@ -290,8 +218,11 @@ class Timeline:
             self._calls.update({x.call: step} if x.call else {})
         self._touch(step).status, step.interrupt = StepStatus.WAITING, x.i
         step.begin(SpanKind.WAIT, x.at)
+        step.asked_at, step.decision = x.at, None
         step.interrupt_kind, step.in_doubt = x.kind, x.kind == "in_doubt"
         step.note = KINDS[x.kind].note
+        if isinstance(x, r.Asked) and x.escalated:
+            step.note = f"{step.note}, escalated: no one answered"
         if isinstance(x, r.Suspended) and x.type != "question":
             step.note = x.type
         if isinstance(x, r.Asked):
@@ -309,29 +240,27 @@ class Timeline:
         step = self._asked.get(x.i)
         if step is None:
             return
-        verb = {"approve": "approved", "deny": "denied"}.get(x.verdict, "answered")
-        value: Any = x.value
-        if isinstance(value, dict) and "choice" in value:
-            verb = f"«{cast('dict[str, Any]', value)['choice']}»"
-        note = f"{verb} by {x.by or 'somebody'}" + (f": {x.note}" if x.note else "")
-        goes_on = x.verdict == "approve" or verb == "«run»"
+        decision = decision_of(x, step.arguments, step.asked_at or step.at, step.decision)
+        step.decision = decision
         status = StepStatus.COMPLETED
         if x.verdict == "deny":
-            status = StepStatus.CANCELLED
-        elif goes_on:
+            status = StepStatus.DENIED
+        elif x.verdict == "approve" or decision.choice == "run":
             status = StepStatus.READY
-        self._touch(step).end(status, note, x.at)
+        self._touch(step).end(status, decision_line(decision), x.at)
         step.interrupt = step.interrupt_kind = ""
+        if x.verdict == "deny":
+            step.took = None
         if x.edit is not None:
             self._unedited[x.i] = step.arguments
-            step.note, step.arguments, step.is_edited = "edited, " + note, x.edit, True
+            step.arguments, step.is_edited = x.edit, True
 
     def _disowned(self, x: r.Disowned) -> None:
         """What was decided does not count: it waits as before, and says why."""
         if step := self._asked.get(x.i):
             self._touch(step).status, step.interrupt = StepStatus.WAITING, x.i
             step.begin(SpanKind.WAIT, x.at)
-            step.is_edited = False
+            step.is_edited, step.decision = False, None
             step.note, step.arguments = unsigned([x.by]), self._unedited.pop(x.i, step.arguments)
 
     def _moved(
@@ -382,8 +311,12 @@ class Timeline:
 
     def _close(self, step: TimelineStep, x: r.Closed) -> None:
         self._touch(step).interrupt = step.interrupt_kind = ""
-        if x.why in ("expired", "abandoned", "void"):
-            step.end(StepStatus.CANCELLED, "expired" if x.why == "expired" else "dropped", x.at)
+        if x.why == "expired":
+            step.decision = expiry_at(x.at, step.asked_at or step.at)
+            step.end(StepStatus.EXPIRED, decision_line(step.decision), x.at)
+            step.took = None
+        elif x.why in ("abandoned", "void"):
+            step.end(StepStatus.CANCELLED, "dropped", x.at)
         else:
             if step.kind == StepKind.INTERRUPT:
                 ended = StepStatus.COMPLETED
@@ -420,12 +353,17 @@ class Timeline:
         return step
 
     def _returned(self, step: TimelineStep, x: r.Returned) -> None:
+        target = self._calls.get(undo_target(x.call))
+        if is_undo(x.call) and target is not None and not x.error:
+            self._touch(target).is_undone = True
         step.result, step.ran, step.error = x.error or x.value, x.ran, x.error
         if x.ran and not (step.spans and step.spans[-1].end is None):  # a read has no intent
             step.close(x.at)
             step.spans.append(Stretch(SpanKind.RUN, x.at - x.took, x.at))
         took = x.took or max(0.0, x.at - step.since)
-        if not x.ran:
+        if step.status in (StepStatus.DENIED, StepStatus.EXPIRED):
+            step.error = ""  # what the model was told; the call itself has not failed
+        elif not x.ran:
             step.end(StepStatus.CANCELLED, step.note or f"not run: {x.error}", x.at, took)
         else:
             if x.error:
@@ -518,18 +456,38 @@ class Timeline:
                         step.arguments = part.get("args", {})
 
     def _paused(self, x: r.PauseAsked | r.Restored) -> None:
-        name, text = "paused", _by(x.by, x.reason)
+        """A pause is asked for; it has stopped once no worker has the run."""
+        text = _by(x.by, x.reason)
         if isinstance(x, r.Restored):
-            name, text = "restored", f"from a backup {text}"
-        self._pause = self._add(
-            StepKind.PAUSE, "", name, at=x.at, text=text, status=StepStatus.PAUSED
-        )
-        self._pause.begin(SpanKind.PAUSE, x.at)
+            text = f"from a backup {text}"
+            self._pause = self._add(StepKind.PAUSE, "", "restored", at=x.at, text=text)
+        else:
+            self._pause = self._add(StepKind.PAUSE, "", "pause asked", at=x.at, text=text)
+        if self._claimed:
+            self._pause.status = StepStatus.PAUSING
+            self._pause.begin(SpanKind.PAUSING, x.at)
+        else:
+            self._stop(x.at)
+
+    def _stop(self, at: float) -> None:
+        """What was pausing has stopped."""
+        pause = self._pause
+        if pause is None or pause.status == StepStatus.PAUSED:
+            return
+        if pause.name != "restored":
+            pause.name = "paused"
+        self._touch(pause).status = StepStatus.PAUSED
+        pause.begin(SpanKind.PAUSE, at)
 
     def _end_pause(self, at: float) -> None:
-        if self._pause is not None:
-            self._touch(self._pause).end(StepStatus.NONE, "", at)
-            self._pause = None
+        pause, self._pause = self._pause, None
+        if pause is None:
+            return
+        if pause.status == StepStatus.PAUSING:  # it never stopped
+            self._touch(pause).spans.clear()
+            pause.status, pause.note, pause.took = StepStatus.NONE, "taken back", None
+        else:
+            self._touch(pause).end(StepStatus.NONE, "", at)
 
     def _finish(self, x: r.RunCompleted | r.RunCancelled) -> None:
         self._end_pause(x.at)

@@ -2,9 +2,9 @@
 is built."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
-from adjourn.core.run_status import RunStatus
 from adjourn.views import look_alikes, words
 from adjourn.views.answer_schemas import schemas
 
@@ -67,6 +67,8 @@ def words_module() -> str:
                 for kind, row in words.KINDS.items()
             },
         ),
+        "DECISIONS": ("Record<Verdict, string>", _capitalised(words.DECISIONS)),
+        "OUTCOMES": ("Record<OutcomeState, string>", words.OUTCOMES),
         "EFFECTS": ("Record<string, string>", words.EFFECTS),
         "EXPIRY": ("Record<string, string>", words.EXPIRY),
         "TOPICS": ("readonly string[]", list(words.TOPICS)),
@@ -81,7 +83,7 @@ def words_module() -> str:
         ),
         "PROSE": ("readonly string[]", list(words.PROSE)),
     }
-    parts = [HEAD, 'import type { RunStatus } from "./types";\n']
+    parts = [HEAD, 'import type { OutcomeState, RunStatus, Verdict } from "./types";\n']
     for name, (kind, table) in tables.items():
         parts.append(
             f"export const {name}: {kind} = {json.dumps(table, ensure_ascii=False, indent=2)};\n"
@@ -89,8 +91,8 @@ def words_module() -> str:
     return "".join(parts)
 
 
-def _capitalised(table: dict[RunStatus, str]) -> dict[str, str]:
-    return {status.value: word[:1].upper() + word[1:] for status, word in table.items()}
+def _capitalised(table: Mapping[Any, str]) -> dict[str, str]:
+    return {key.value: word[:1].upper() + word[1:] for key, word in table.items()}
 
 
 def modules() -> dict[str, str]:

@@ -62,10 +62,13 @@ class StepStatus(StrEnum):
     READY = "ready"
     RUNNING = "running"
     WAITING = "waiting"
+    PAUSING = "pausing"
     PAUSED = "paused"
     COMPLETED = "completed"
     STOPPED = "stopped"
     FAILED = "failed"
+    DENIED = "denied"
+    EXPIRED = "expired"
     CANCELLED = "cancelled"
 
 
@@ -74,7 +77,28 @@ class SpanKind(StrEnum):
 
     RUN = "run"
     WAIT = "wait"
+    PAUSING = "pausing"
     PAUSE = "pause"
+
+
+class Verdict(StrEnum):
+    """What became of a question."""
+
+    APPROVED = "approved"
+    DENIED = "denied"
+    ANSWERED = "answered"
+    EXPIRED = "expired"
+
+
+class OutcomeState(StrEnum):
+    """What came of a call that people were asked about."""
+
+    DUE = "due"
+    RUNNING = "running"
+    RAN = "ran"
+    FAILED = "failed"
+    NOT_RUN = "not_run"
+    UNDONE = "undone"
 
 
 class BarKind(StrEnum):
@@ -135,6 +159,24 @@ STATUSES: dict[RunStatus, str] = {
     RunStatus.STOPPED: "stopped",
     RunStatus.CANCELLED: "cancelled",
 }
+
+
+DECISIONS: dict[Verdict, str] = {
+    Verdict.APPROVED: "approved",
+    Verdict.DENIED: "denied",
+    Verdict.ANSWERED: "answered",
+    Verdict.EXPIRED: "expired",
+}
+"""What became of a question, as a word."""
+OUTCOMES: dict[OutcomeState, str] = {
+    OutcomeState.DUE: "not started yet",
+    OutcomeState.RUNNING: "running",
+    OutcomeState.RAN: "ran once",
+    OutcomeState.FAILED: "failed",
+    OutcomeState.NOT_RUN: "did not run",
+    OutcomeState.UNDONE: "ran, later undone by a cancel",
+}
+"""What came of a call."""
 
 
 class KindWords(NamedTuple):

@@ -29,7 +29,7 @@ from adjourn.cli.terminal.console import (
 )
 from adjourn.cli.terminal.format import (
     DIM,
-    STATUSES,
+    STEPS,
     count,
     duration,
     money,
@@ -47,9 +47,10 @@ from adjourn.views.interrupt_view import call_id_of
 from adjourn.views.run_detail import run_detail
 from adjourn.views.run_view import RunView
 from adjourn.views.step_view import timeline_view
-from adjourn.views.timeline import Timeline, TimelineStep
+from adjourn.views.timeline import Timeline
+from adjourn.views.timeline_step import TimelineStep
 from adjourn.views.visible import visible
-from adjourn.views.words import KINDS
+from adjourn.views.words import KINDS, OUTCOMES, OutcomeState
 
 app = typer.Typer()
 
@@ -221,12 +222,14 @@ def _print_run(loaded: LoadedRun, timeline: Timeline, now: float) -> None:
 
 
 def _step_line(step: TimelineStep, ids: int, names: int, terminal: Terminal, rail: str) -> Text:
-    glyph, colour = (STATUSES[step.status][:2]) if step.status in STATUSES else (" ", "")
-    if step.status in ("running", "waiting"):
+    glyph, colour = STEPS.get(step.status, (" ", ""))
+    if step.status in ("running", "waiting", "pausing"):
         going = "…"
     else:
         going = ""
-    if step.took is None:
+    if step.status in ("denied", "expired"):
+        end = OUTCOMES[OutcomeState.NOT_RUN]
+    elif step.took is None:
         end = time.strftime("%H:%M:%S", time.localtime(step.at))
     else:
         end = duration(step.took) + going

@@ -31,6 +31,13 @@ STATUSES: dict[str, tuple[str, str, str]] = {
 }
 """Status → glyph, colour, word, which always come together."""
 
+STEPS: dict[str, tuple[str, str]] = {
+    **{status: (glyph, colour) for status, (glyph, colour, _) in STATUSES.items()},
+    "denied": ("⊘", DIM),
+    "expired": ("⧗", DIM),
+}
+"""A step's status → glyph, colour."""
+
 EXIT: dict[str, int] = {
     "completed": 0,
     "stopped": 0,

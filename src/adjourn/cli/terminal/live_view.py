@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from adjourn.cli.terminal.console import WIDE, fit, print_line, wrap
-from adjourn.cli.terminal.format import DIM, STATUSES, duration, exact, money, status_mark
+from adjourn.cli.terminal.format import DIM, STEPS, duration, exact, money, status_mark
 from adjourn.cli.terminal.screen import Screen
 from adjourn.cli.terminal.step_line import line
 from adjourn.cli.terminal.value_rows import marked
@@ -20,7 +20,8 @@ from adjourn.core.trust import FoldAgain
 from adjourn.driver.live_feed import Published, TextArrived
 from adjourn.driver.watch import Event, Recorded
 from adjourn.views.cancel_preview import cancel_preview
-from adjourn.views.timeline import Numbered, Timeline, TimelineStep
+from adjourn.views.timeline import Numbered, Timeline
+from adjourn.views.timeline_step import TimelineStep
 from adjourn.views.visible import lines, visible
 from adjourn.views.words import StepKind
 
@@ -170,7 +171,7 @@ class TextView(LiveView):
         yield from self._lines(step)
 
     def _lines(self, step: TimelineStep) -> Iterator[Text]:
-        glyph, colour = STATUSES[step.status][:2] if step.status in STATUSES else (" ", "")
+        glyph, colour = STEPS.get(step.status, (" ", ""))
         if step.took is not None and step.status != "waiting":
             took = duration(step.took)
         else:

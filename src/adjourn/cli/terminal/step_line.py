@@ -1,7 +1,7 @@
 """A step in one line."""
 
 from adjourn.cli.terminal.format import arguments, exact
-from adjourn.views.timeline import TimelineStep
+from adjourn.views.timeline_step import TimelineStep
 from adjourn.views.visible import visible
 from adjourn.views.words import StepKind
 

@@ -1,0 +1,140 @@
+"""What was decided about a call, as data: by whom, after how long, why, and what was changed."""
+
+import json
+from typing import Any, cast
+
+import msgspec
+
+from adjourn.core.records import Decided
+from adjourn.views.words import DECISIONS, Verdict
+
+SHOWN = 60
+"""Characters of a value in a line of text."""
+_VERDICTS = {"approve": Verdict.APPROVED, "deny": Verdict.DENIED, "value": Verdict.ANSWERED}
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """An argument that a person changed. `old` is null for one that was added, `new` for one that
+    was removed."""
+
+    name: str
+    old: Any
+    new: Any
+    added: bool
+    removed: bool
+
+
+class StepDecision(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a question. `by`: who decided, none for an expiry; `after`: seconds since it
+    was asked; `choice`: what was chosen, where there were choices; `changes`: what an edit changed.
+    """
+
+    verdict: Verdict
+    by: tuple[str, ...]
+    note: str
+    at: float
+    after: float
+    scope: str
+    choice: str
+    changes: tuple[Change, ...]
+
+
+def decision_of(
+    record: Decided, arguments: Any, asked_at: float, earlier: StepDecision | None
+) -> StepDecision:
+    """A person's decision.
+
+    Args:
+        record: what was recorded.
+        arguments: what the call was to run with.
+        asked_at: when it was asked.
+        earlier: an approval of the same question by another person, who is named too.
+    """
+    voters: tuple[str, ...] = ()
+    if earlier is not None and earlier.verdict == Verdict.APPROVED and record.verdict == "approve":
+        voters = tuple(name for name in earlier.by if name != record.by)
+    value: Any = record.value
+    choice = ""
+    if isinstance(value, dict):
+        choice = str(cast("dict[str, Any]", value).get("choice", ""))
+    return StepDecision(
+        verdict=_VERDICTS[record.verdict],
+        by=(*voters, record.by),
+        note=record.note,
+        at=record.at,
+        after=max(0.0, record.at - asked_at),
+        scope=record.scope,
+        choice=choice,
+        changes=changes_of(arguments, record.edit),
+    )
+
+
+def expiry_at(at: float, asked_at: float) -> StepDecision:
+    """No one has decided in time.
+
+    Args:
+        at: when it expired.
+        asked_at: when it was asked.
+    """
+    return StepDecision(
+        verdict=Verdict.EXPIRED,
+        by=(),
+        note="",
+        at=at,
+        after=max(0.0, at - asked_at),
+        scope="",
+        choice="",
+        changes=(),
+    )
+
+
+def changes_of(old: Any, edit: dict[str, Any] | None) -> tuple[Change, ...]:
+    """What an edit changed, argument by argument; nothing without an edit."""
+    if edit is None:
+        return ()
+    before: dict[str, Any] = {}
+    if isinstance(old, dict):
+        before = cast("dict[str, Any]", old)
+    return tuple(
+        Change(
+            name=name,
+            old=before.get(name),
+            new=edit.get(name),
+            added=name not in before,
+            removed=name not in edit,
+        )
+        for name in dict.fromkeys((*before, *edit))
+        if name not in before or name not in edit or before[name] != edit[name]
+    )
+
+
+def decision_line(decision: StepDecision) -> str:
+    """A decision in one line of text: who decided what, what they changed, and why."""
+    if decision.verdict == Verdict.EXPIRED:
+        return f"{DECISIONS[decision.verdict]}: no one answered"
+    if decision.choice:
+        word = f"«{decision.choice}»"
+    else:
+        word = DECISIONS[decision.verdict]
+    people = " and ".join(name or "somebody" for name in decision.by)
+    said = f"{word} by {people}"
+    if decision.changes:
+        said = f"edited, {said}, {', '.join(map(_change_line, decision.changes))}"
+    if decision.note:
+        said = f"{said}: {decision.note}"
+    return said
+
+
+def _change_line(change: Change) -> str:
+    if change.added:
+        return f"+ {change.name} {_value(change.new)}"
+    if change.removed:
+        return f"− {change.name}"
+    return f"{change.name} {_value(change.old)} → {_value(change.new)}"
+
+
+def _value(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    if len(text) <= SHOWN:
+        return text
+    return f"{text[:SHOWN]}…"
