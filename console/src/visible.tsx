@@ -5,7 +5,7 @@
  * and in what looks like a host, an address or an identifier everything that passes for ASCII. A character is shown by its
  * number, as text that can be selected, copied and read aloud.
  */
-import { CUT, FORMS, LOOK_ALIKES, ORDINARY, SCRIPTS, SMALL } from "./generated/look_alikes";
+import { CUT, FORMS, LOOK_ALIKES, ORDINARY, SCRIPTS, SMALL } from "./generated/confusable_characters";
 
 /** A stretch of text; with a `code`, that character, `times` times in a row. */
 export interface Piece {

@@ -10,8 +10,8 @@ from tests.bodies.cases import KINDS, LIMIT, Bank, Kind, Place, cancelled, progr
 from adjourn import Completed, Misused, StoreError, ToolContext
 from adjourn.bodies import runner
 from adjourn.core.records import Asked, Faulted, Returned
-from adjourn.driver import bodies_at_work as flights
 from adjourn.driver import commit_retry as landing
+from adjourn.driver import unfinished_bodies as flights
 from adjourn.driver.fence import Fence
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.protocol import Lease

@@ -9,7 +9,7 @@ from tests.bodies.cases import KINDS, LIMIT, Bank, Kind, Place, program
 from adjourn import Cancelled, InDoubt, ToolContext
 from adjourn.bodies import compensations, runner
 from adjourn.core.records import Faulted, Verified
-from adjourn.driver import bodies_at_work as flights
+from adjourn.driver import unfinished_bodies as flights
 
 
 class Receipt:

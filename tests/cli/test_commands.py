@@ -39,7 +39,7 @@ JSON: dict[str, list[str]] = {
     "user add": ["ana"], "user list": [], "user key": ["ben"],
     "user remove": ["ben"], "user keys": ["ben"], "user revoke": ["KEY"], "user role": ["ben", "viewer"], "user groups": ["ben"],
     "user logout": ["ben"], "keys new": ["signing.pem"], "keys show": ["there.pem"], "keys require": [],
-    "doctor": [], "version": [],
+    "workers": [], "doctor": [], "version": [],
 }  # fmt: skip
 """How each command is called for its data. Two are for other tests, because they last: `serve` and `worker`; and `demo`."""
 LASTING = {"serve", "worker", "demo"}
@@ -190,7 +190,7 @@ def test_without_utf8_there_are_only_ascii_letters(process: Run, waiting: str) -
 
 def test_every_glyph_has_an_ascii_one() -> None:
     folder = Path(shop.__file__).parents[2] / "src/adjourn/cli"
-    files = [f for f in folder.glob("*.py") if "demo" not in f.name and f.stem != "look_alikes"]
+    files = [f for f in folder.glob("*.py") if "demo" not in f.name and f.stem != "confusable_characters"]
     written = {c for f in files for c in f.read_text("utf-8") if ord(c) > 127}
     words = set("«»µϲϳ") | {c for c in written if c.isalpha()}
     assert written - {chr(c) for c in _ASCII} <= words

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests import hostile, posing
 
-from adjourn.views.look_alikes import CUT, LOOK_ALIKES
+from adjourn.views.confusable_characters import CUT, LOOK_ALIKES
 from adjourn.views.typescript import modules
 from adjourn.views.visible import hidden, shown, visible
 

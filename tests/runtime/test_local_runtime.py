@@ -12,7 +12,7 @@ import pytest
 
 from adjourn import Agent, Flow, FlowContext, Outcome, RunFailed, ToolContext, is_paused, tool
 from adjourn.core.messages import Delta, ModelRequest, Reply, Text, TextDelta
-from adjourn.driver import bodies_at_work
+from adjourn.driver import unfinished_bodies
 from adjourn.driver.clock import SystemClock
 from adjourn.runtime import local_runtime as local
 from adjourn.stores.memory import MemoryStore
@@ -296,8 +296,8 @@ async def test_nothing_of_a_run_that_is_over_is_kept(ends: Callable[[], Awaitabl
     assert [ref() for ref in found] == [None] * len(found)
     assert asyncio.all_tasks() == tasks
     assert threading.active_count() == threads
-    assert not bodies_at_work._left  # pyright: ignore[reportPrivateUsage]
-    assert not bodies_at_work._threads  # pyright: ignore[reportPrivateUsage]
+    assert not unfinished_bodies._left  # pyright: ignore[reportPrivateUsage]
+    assert not unfinished_bodies._threads  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_a_run_that_has_ended_leaves_no_work_for_the_garbage_collector() -> None:

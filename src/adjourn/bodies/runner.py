@@ -16,7 +16,7 @@ from adjourn.bodies.tool_context import ToolContext, YieldRequest, enter, lost_b
 from adjourn.core.codec import text_of
 from adjourn.core.effect import Effect
 from adjourn.core.records import Doubted, Fact, Faulted, Returned, Suspended, Yielded
-from adjourn.driver import bodies_at_work as flights
+from adjourn.driver import unfinished_bodies as flights
 from adjourn.driver.program import StepHandle
 from adjourn.driver.threads import Flight, end_if_forked
 from adjourn.errors import InDoubt, LeaseLost, PauseRequest, StoreError, ToolFailed

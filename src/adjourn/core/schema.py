@@ -103,7 +103,7 @@ def check_size(schema: Any, what: str) -> None:
 
 def _check_part(schema: dict[str, Any], document: SchemaDocument, what: str) -> None:
     """One schema, without those inside of it."""
-    from adjourn.core.schema_keywords import SAYS
+    from adjourn.core.schema_vocabulary import SAYS
 
     for name, said in schema.items():
         if name == "$dynamicRef":

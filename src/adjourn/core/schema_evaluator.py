@@ -14,7 +14,7 @@ from adjourn.core.digest import canonical
 from adjourn.core.pattern import Pattern, anywhere, weight_of
 from adjourn.core.schema_document import SchemaDocument, TooMuchWork, Unchecked, UnknownReference
 from adjourn.core.schema_formats import format_problem
-from adjourn.core.schema_keywords import TYPES, WORDS, is_array, is_number, is_object, is_text
+from adjourn.core.schema_vocabulary import TYPES, WORDS, is_array, is_number, is_object, is_text
 
 DEEPEST = 150
 """Schemas inside of schemas, references included."""

@@ -32,7 +32,7 @@ from adjourn.core.records import (
 )
 from adjourn.core.state import State
 from adjourn.core.status import Status
-from adjourn.driver import bodies_at_work as flights
+from adjourn.driver import unfinished_bodies as flights
 from adjourn.driver.clock import Clock, DriveTime, StoreTime, SystemClock, TimedEvent
 from adjourn.driver.cold_start import folded
 from adjourn.driver.commit_retry import Landing

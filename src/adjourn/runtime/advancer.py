@@ -14,7 +14,7 @@ from adjourn.core.records import Asked, Released
 from adjourn.core.state import State
 from adjourn.core.status import ENDED
 from adjourn.core.trust import FoldAgain
-from adjourn.driver import bodies_at_work as flights
+from adjourn.driver import unfinished_bodies as flights
 from adjourn.driver.clock import Clock, StoreTime
 from adjourn.driver.cold_start import captured, folded_and_sized, write_down
 from adjourn.driver.decider_keys import BadDeciders, StoreTrust

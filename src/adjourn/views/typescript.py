@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from adjourn.views import look_alikes, words
+from adjourn.views import confusable_characters, words
 from adjourn.views.answer_schemas import schemas
 
 HEAD = "/** Made from `adjourn.views.typescript` when the console is built; do not edit. */\n"
@@ -100,5 +100,5 @@ def modules() -> dict[str, str]:
     return {
         "types.ts": types_module(),
         "words.ts": words_module(),
-        "look_alikes.ts": HEAD + look_alikes.for_the_console(),
+        "confusable_characters.ts": HEAD + confusable_characters.for_the_console(),
     }

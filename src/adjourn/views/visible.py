@@ -5,7 +5,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from adjourn.views.look_alikes import CUT, FORMS, LOOK_ALIKES, ORDINARY, SCRIPTS, SMALL
+from adjourn.views.confusable_characters import CUT, FORMS, LOOK_ALIKES, ORDINARY, SCRIPTS, SMALL
 
 _CONTROLS = (
     "NULL",
