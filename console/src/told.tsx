@@ -1,7 +1,7 @@
 /** What happened, told the same way everywhere: who decided what and why, what was changed, what came of it. */
 import { now } from "./api";
 import { DECISIONS, OUTCOMES } from "./generated/words";
-import type { CallOutcome, Change, StepDecision } from "./generated/types";
+import type { CallOutcome, EditedArgument, StepDecision } from "./generated/types";
 import { tick } from "./live";
 import { shownText, Visible } from "./visible";
 import { duration, json, rough } from "./words";
@@ -20,7 +20,7 @@ export function deciders(d: StepDecision): string {
 }
 
 /** `cents 48250 → 39900`: what goes is struck through, what comes is bold. */
-export function Changes({ of }: { of: Change[] }) {
+export function Changes({ of }: { of: EditedArgument[] }) {
   return (
     <>
       {of.map((c, n) => (

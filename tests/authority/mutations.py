@@ -384,7 +384,7 @@ FREE: dict[str, set[str]] = {
     "Intended": {"attempt", "under", "why"},
     "Asked": {
         "step", "payload", "approvers", "groups", "not_requester", "queue", "remind_every", "schema", "on_expiry", "undoing",
-        "escalate_to", "under", "group_sets", "carries",
+        "escalate_to", "under", "group_sets", "carries", "phrase",
     },
     "Decided": {"note"},
 }  # fmt: skip

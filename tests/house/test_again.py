@@ -38,10 +38,10 @@ def test_what_a_test_that_fails_at_first_comes_to(failure: str, failing: int, pa
     )
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "test_one.py").write_text(TEST.format(failing=failing, failure=failure))
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     environment.pop(PLANTED, None)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n", "1", "-p", "no:cacheprovider", "-c", "pytest.ini", "test_one.py"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "xdist", "-n", "1", "-p", "no:cacheprovider", "-c", "pytest.ini", "test_one.py"],
         cwd=tmp_path, capture_output=True, text=True, timeout=120, env=environment, check=False,
     )  # fmt: skip
     assert (done.returncode == 0) == passes, done.stdout + done.stderr

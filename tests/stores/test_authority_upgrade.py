@@ -61,7 +61,7 @@ def as_before(path: Path) -> None:
     db.execute("alter table run drop column priority")
     for table in ("snapshot", "segment", "hold", "wake", "roster"):
         db.execute(f"drop table {table}")
-    for index in ("run_completed", "run_cancelled"):
+    for index in ("run_completed", "run_cancelled", "audit_by", "audit_kind", "audit_agent", "audit_tool"):
         db.execute(f"drop index {index}")
     db.execute("alter table run drop column requesters")
     db.execute("alter table interrupt drop column lives")

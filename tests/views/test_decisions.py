@@ -10,7 +10,7 @@ from adjourn.core.messages import ToolCall
 from adjourn.views.call_outcome import outcome_of
 from adjourn.views.timeline import Timeline
 from adjourn.views.timeline_step import TimelineStep
-from adjourn.views.words import OutcomeState, StepStatus, Verdict
+from adjourn.views.words import DecisionKind, OutcomeState, StepStatus
 
 CALL, ASKED = "1.0", "1.0?0"
 
@@ -45,7 +45,7 @@ def test_a_denied_call_is_denied_and_did_not_run() -> None:
     )
     assert step.decision is not None
     assert (step.status, step.took, step.note) == (StepStatus.DENIED, None, "denied by ben: photos first")
-    assert (step.decision.verdict, step.decision.by, step.decision.after) == (Verdict.DENIED, ("ben",), 190.0)
+    assert (step.decision.verdict, step.decision.by, step.decision.after) == (DecisionKind.DENIED, ("ben",), 190.0)
     came = outcome_of(step)
     assert came is not None and (came.state, came.took) == (OutcomeState.NOT_RUN, None)
 
@@ -53,7 +53,7 @@ def test_a_denied_call_is_denied_and_did_not_run() -> None:
 def test_an_expiry_is_no_ones_denial() -> None:
     step = the_call(journal(r.Closed(i=ASKED, why="expired", at=63.0), *not_run(64.0)))
     assert step.decision is not None
-    assert (step.status, step.decision.verdict, step.decision.by) == (StepStatus.EXPIRED, Verdict.EXPIRED, ())
+    assert (step.status, step.decision.verdict, step.decision.by) == (StepStatus.EXPIRED, DecisionKind.EXPIRED, ())
     assert (step.decision.after, step.note) == (60.0, "expired: no one answered")
 
 

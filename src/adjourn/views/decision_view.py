@@ -6,14 +6,18 @@ from typing import Any, cast
 import msgspec
 
 from adjourn.core.records import Decided
-from adjourn.views.words import DECISIONS, Verdict
+from adjourn.views.words import DECISIONS, DecisionKind
 
 SHOWN = 60
 """Characters of a value in a line of text."""
-_VERDICTS = {"approve": Verdict.APPROVED, "deny": Verdict.DENIED, "value": Verdict.ANSWERED}
+_VERDICTS = {
+    "approve": DecisionKind.APPROVED,
+    "deny": DecisionKind.DENIED,
+    "value": DecisionKind.ANSWERED,
+}
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class EditedArgument(msgspec.Struct, frozen=True, kw_only=True):
     """An argument that a person changed. `old` is null for one that was added, `new` for one that
     was removed."""
 
@@ -29,14 +33,14 @@ class StepDecision(msgspec.Struct, frozen=True, kw_only=True):
     was asked; `choice`: what was chosen, where there were choices; `changes`: what an edit changed.
     """
 
-    verdict: Verdict
+    verdict: DecisionKind
     by: tuple[str, ...]
     note: str
     at: float
     after: float
     scope: str
     choice: str
-    changes: tuple[Change, ...]
+    changes: tuple[EditedArgument, ...]
 
 
 def decision_of(
@@ -51,7 +55,11 @@ def decision_of(
         earlier: an approval of the same question by another person, who is named too.
     """
     voters: tuple[str, ...] = ()
-    if earlier is not None and earlier.verdict == Verdict.APPROVED and record.verdict == "approve":
+    if (
+        earlier is not None
+        and earlier.verdict == DecisionKind.APPROVED
+        and record.verdict == "approve"
+    ):
         voters = tuple(name for name in earlier.by if name != record.by)
     value: Any = record.value
     choice = ""
@@ -77,7 +85,7 @@ def expiry_at(at: float, asked_at: float) -> StepDecision:
         asked_at: when it was asked.
     """
     return StepDecision(
-        verdict=Verdict.EXPIRED,
+        verdict=DecisionKind.EXPIRED,
         by=(),
         note="",
         at=at,
@@ -88,7 +96,7 @@ def expiry_at(at: float, asked_at: float) -> StepDecision:
     )
 
 
-def changes_of(old: Any, edit: dict[str, Any] | None) -> tuple[Change, ...]:
+def changes_of(old: Any, edit: dict[str, Any] | None) -> tuple[EditedArgument, ...]:
     """What an edit changed, argument by argument; nothing without an edit."""
     if edit is None:
         return ()
@@ -96,7 +104,7 @@ def changes_of(old: Any, edit: dict[str, Any] | None) -> tuple[Change, ...]:
     if isinstance(old, dict):
         before = cast("dict[str, Any]", old)
     return tuple(
-        Change(
+        EditedArgument(
             name=name,
             old=before.get(name),
             new=edit.get(name),
@@ -110,7 +118,7 @@ def changes_of(old: Any, edit: dict[str, Any] | None) -> tuple[Change, ...]:
 
 def decision_line(decision: StepDecision) -> str:
     """A decision in one line of text: who decided what, what they changed, and why."""
-    if decision.verdict == Verdict.EXPIRED:
+    if decision.verdict == DecisionKind.EXPIRED:
         return f"{DECISIONS[decision.verdict]}: no one answered"
     if decision.choice:
         word = f"«{decision.choice}»"
@@ -125,7 +133,7 @@ def decision_line(decision: StepDecision) -> str:
     return said
 
 
-def _change_line(change: Change) -> str:
+def _change_line(change: EditedArgument) -> str:
     if change.added:
         return f"+ {change.name} {_value(change.new)}"
     if change.removed:

@@ -67,7 +67,7 @@ def words_module() -> str:
                 for kind, row in words.KINDS.items()
             },
         ),
-        "DECISIONS": ("Record<Verdict, string>", _capitalised(words.DECISIONS)),
+        "DECISIONS": ("Record<DecisionKind, string>", _capitalised(words.DECISIONS)),
         "OUTCOMES": ("Record<OutcomeState, string>", words.OUTCOMES),
         "EFFECTS": ("Record<string, string>", words.EFFECTS),
         "EXPIRY": ("Record<string, string>", words.EXPIRY),
@@ -83,7 +83,7 @@ def words_module() -> str:
         ),
         "PROSE": ("readonly string[]", list(words.PROSE)),
     }
-    parts = [HEAD, 'import type { OutcomeState, RunStatus, Verdict } from "./types";\n']
+    parts = [HEAD, 'import type { OutcomeState, RunStatus, DecisionKind } from "./types";\n']
     for name, (kind, table) in tables.items():
         parts.append(
             f"export const {name}: {kind} = {json.dumps(table, ensure_ascii=False, indent=2)};\n"

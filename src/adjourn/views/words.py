@@ -81,7 +81,7 @@ class SpanKind(StrEnum):
     PAUSE = "pause"
 
 
-class Verdict(StrEnum):
+class DecisionKind(StrEnum):
     """What became of a question."""
 
     APPROVED = "approved"
@@ -161,11 +161,11 @@ STATUSES: dict[RunStatus, str] = {
 }
 
 
-DECISIONS: dict[Verdict, str] = {
-    Verdict.APPROVED: "approved",
-    Verdict.DENIED: "denied",
-    Verdict.ANSWERED: "answered",
-    Verdict.EXPIRED: "expired",
+DECISIONS: dict[DecisionKind, str] = {
+    DecisionKind.APPROVED: "approved",
+    DecisionKind.DENIED: "denied",
+    DecisionKind.ANSWERED: "answered",
+    DecisionKind.EXPIRED: "expired",
 }
 """What became of a question, as a word."""
 OUTCOMES: dict[OutcomeState, str] = {

@@ -10,11 +10,13 @@ import pytest
 from tests.stores.postgres.server import PostgresServer, programs
 
 from adjourn.core.records import Returned, Said, Stepped
+from adjourn.stores.postgres import store as postgres_store
 from adjourn.stores.postgres.store import PostgresStore
 from adjourn.testing import check_rows
 from adjourn.testing.contract.fixtures import claim, started
 
 RUNS, FACTS = 12, 40
+LIMIT = 120.0
 TERMINATE = """
 select pg_terminate_backend(pid) from pg_stat_activity where datname = %s and pid <> pg_backend_pid() order by random() limit %s
 """
@@ -31,7 +33,11 @@ def own() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
-async def store(own: PostgresServer, postgres: PostgresServer) -> AsyncIterator[PostgresStore]:
+async def store(
+    own: PostgresServer, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[PostgresStore]:
+    """One that tries for as long as the test lasts: how long that is depends on who else is at work."""
+    monkeypatch.setattr(postgres_store, "PATIENCE", LIMIT)
     store = PostgresStore(own.fresh())
     yield store
     await store.close()
@@ -69,7 +75,7 @@ async def check(store: PostgresStore, heard: dict[str, list[int]]) -> None:
 
 async def live(store: PostgresStore, violence: "asyncio.Task[int]") -> int:
     heard: dict[str, list[int]] = {f"r{n}": [] for n in range(RUNS)}
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(LIMIT):
         await asyncio.gather(*(store.create(started(run)) for run in heard))
         await asyncio.gather(*(work(store, run) for run in heard), *(talk(store, run, heard[run]) for run in heard))
         violence.cancel()
