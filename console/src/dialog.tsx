@@ -1,6 +1,6 @@
 /** Dialogs: the safe button has the focus, which cannot leave and goes back to the opener. A click outside does nothing. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
 const FOCUSABLE = "a[href], button, input, select, textarea, [tabindex]:not([tabindex='-1'])";
 
@@ -18,7 +18,7 @@ export interface DialogProps {
 export function Dialog({ title, close, children, footer, lead, wide, label }: DialogProps) {
   const box = useRef<HTMLElement>(null);
   const head = useId();
-  useEffect(() => {
+  useLayoutEffect(() => {
     const opener = document.activeElement as HTMLElement | null;
     const body = box.current;
     (

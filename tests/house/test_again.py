@@ -14,6 +14,7 @@ GROUP = "raise ExceptionGroup('two', [TimeoutError('no answer'), TimeoutError()]
 MIXED = "raise ExceptionGroup('two', [TimeoutError('no answer'), AssertionError('twice')])"
 WRONG = "assert 2 == 1, 'the refund ran twice'"
 SLOW = "in_time(1.4, 1.0)"
+PAGE = "raise AssertionError('Locator expected to have count\\nCall log:\\n  - Expect it with timeout 5000ms')"
 
 TEST = """
 from tests.again import in_time
@@ -29,7 +30,7 @@ def test_it():
     ("failure", "failing", "passes"),
     [
         (LATE, 1, True), (LATE, 2, True), (LATE, 3, False), (SLOW, 2, True), (SLOW, 3, False),
-        (GROUP, 1, True), (MIXED, 1, False), (WRONG, 1, False), ("raise ValueError()", 1, False),
+        (GROUP, 1, True), (PAGE, 1, True), (PAGE, 3, False), (MIXED, 1, False), (WRONG, 1, False), ("raise ValueError()", 1, False),
     ],
 )  # fmt: skip
 def test_what_a_test_that_fails_at_first_comes_to(failure: str, failing: int, passes: bool, tmp_path: Path) -> None:
@@ -45,7 +46,7 @@ def test_what_a_test_that_fails_at_first_comes_to(failure: str, failing: int, pa
         cwd=tmp_path, capture_output=True, text=True, timeout=120, env=environment, check=False,
     )  # fmt: skip
     assert (done.returncode == 0) == passes, done.stdout + done.stderr
-    retried = failure in (LATE, SLOW, GROUP)
+    retried = failure in (LATE, SLOW, GROUP, PAGE)
     assert ("tried again, because time ran out" in done.stdout) == retried
 
 
