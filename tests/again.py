@@ -16,6 +16,8 @@ from _pytest.runner import runtestprotocol
 
 NOTE = "tried again"
 ATTEMPTS = 3
+ENOUGH = 150.0
+"""Seconds after which nothing is tried again: all attempts together have to end before a test counts as one that hangs."""
 PLANTED = "ADJOURN_PLANTED_DEFECT"
 """In the environment of a test of a planted defect, and of the processes that it starts, so that they have the defect as well."""
 
@@ -85,9 +87,10 @@ class TriedAgain:
         """Run a test as pytest does, but until it passes or may not be tried again."""
         where = {"nodeid": item.nodeid, "location": item.location}
         item.ihook.pytest_runtest_logstart(**where)
+        until = time.monotonic() + ENOUGH
         reports = self._attempt(item, nextitem)
         for _ in range(ATTEMPTS - 1):
-            if not may_try_again(self._errors):
+            if not may_try_again(self._errors) or time.monotonic() > until:
                 break
             said = f"{type(self._errors[0]).__name__}: {self._errors[0]}"
             item.user_properties.append((NOTE, said.partition("\n")[0][:100]))

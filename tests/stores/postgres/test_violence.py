@@ -16,7 +16,7 @@ from adjourn.testing import check_rows
 from adjourn.testing.contract.fixtures import claim, started
 
 RUNS, FACTS = 12, 40
-LIMIT = 120.0
+LIMIT = 60.0
 TERMINATE = """
 select pg_terminate_backend(pid) from pg_stat_activity where datname = %s and pid <> pg_backend_pid() order by random() limit %s
 """
