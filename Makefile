@@ -26,7 +26,7 @@ demo: $(if $(wildcard $(VENV)/.dev),$(VENV)/.dev,$(VENV)/.run) console
 	$(BIN)/adjourn demo
 
 test: $(VENV)/.dev mock console browser postgres
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(ARGS)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 --alone $(ARGS)
 
 # Nothing but the environment is needed: no Node, no browser, no network.
 test-fast: $(VENV)/.dev

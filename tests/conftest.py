@@ -8,6 +8,7 @@ import pytest
 from hypothesis import settings
 from tests import lanes
 from tests.again import TriedAgain
+from tests.alone import Alone
 from tests.lawful import every_plan
 from tests.slowest import SlowestFiles
 from tests.stores.postgres.server import postgres  # noqa: F401  # pyright: ignore[reportUnusedImport]  a fixture
@@ -25,6 +26,7 @@ settings.load_profile("adjourn")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fast", action="store_true", help="only tests that start no process, browser or server")
+    parser.addoption("--alone", action="store_true", help="try the few tests that failed again, each one alone")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -32,6 +34,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(lanes.FastLane())
     config.pluginmanager.register(SlowestFiles())
     config.pluginmanager.register(TriedAgain())
+    if config.getoption("--alone") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Alone())
     for name in SECRETS:
         os.environ.pop(name, None)
     config.addinivalue_line(

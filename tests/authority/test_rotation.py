@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.authority.test_signed import clerk, disowned, journal, names, paid, rest, waiting
+from tests.logs import ours
 
 from adjourn import Runtime, SigningKey
 from adjourn.core import records as r
@@ -153,7 +154,7 @@ async def test_while_the_file_cannot_be_read_no_run_is_taken_and_nobody_is_bothe
             worker.worker.wake(run.id)
             await worker.worker.rested(run.id)
         assert (await names(store, run))[-1] == "Decided" and paid == []
-        [said] = [line for line in caplog.records if line.levelno == logging.ERROR]
+        [said] = [line for line in ours(caplog) if line.levelno == logging.ERROR]
         assert "no run goes on here" in said.getMessage() and "line 1" in said.getMessage()
         deciders.write_text(good)
         assert (await rest(worker, run)).status == "completed"

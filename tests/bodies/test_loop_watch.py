@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from tests.logs import ours
 
 from adjourn import Agent, ToolContext, tool
 from adjourn.bodies import loop_watch
@@ -35,7 +36,7 @@ async def test_each_stretch_without_an_await_is_measured_by_itself(caplog: pytes
         return "parsed"
 
     assert await watched(body(), "parse", clock) == "parsed"
-    [line] = [record for record in caplog.records if record.name == "adjourn.tool"]
+    [line] = [record for record in ours(caplog) if record.name == "adjourn.tool"]
     assert "parse blocked the event loop for 3.0 s" in line.getMessage()
     assert (line.levelno, line.__dict__["tool"], line.__dict__["seconds"]) == (logging.WARNING, "parse", 3.0)
 
@@ -49,7 +50,7 @@ async def test_waiting_is_not_holding(caplog: pytest.LogCaptureFixture) -> None:
         await asyncio.sleep(0)
 
     await watched(body(), "parse", clock)
-    assert not caplog.records
+    assert not ours(caplog)
 
 
 async def test_values_errors_and_cancellation_go_through_as_they_are() -> None:
@@ -112,7 +113,7 @@ async def impatient(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
 
 
 def said(caplog: pytest.LogCaptureFixture) -> set[Any]:
-    return {record.__dict__["tool"] for record in caplog.records if "tool" in record.__dict__}
+    return {record.__dict__["tool"] for record in ours(caplog) if "tool" in record.__dict__}
 
 
 async def test_the_body_of_a_tool_is_watched(impatient: None, caplog: pytest.LogCaptureFixture) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.logs import ours
 
 from adjourn import Agent, Anchor, Invalid, InvalidDefinition, Misused, Runtime, tool
 from adjourn.runtime.sealer import EVERY, Sealer
@@ -130,7 +131,7 @@ async def test_a_sealer_whose_seals_vanish_says_so_once_and_seals_no_more(caplog
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
             await sealer._try()
-    assert [r.levelname for r in caplog.records] == ["ERROR"] and "nothing was sealed" in caplog.text
+    assert [r.levelname for r in ours(caplog)] == ["ERROR"] and "nothing was sealed" in caplog.text
     assert await store.seals() == []
 
 
