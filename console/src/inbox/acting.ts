@@ -4,7 +4,8 @@ import { go, to } from "../router";
 import { say, toast } from "../ui";
 import type { Acts, Refs } from "./bar";
 import type { Deciding, Outcome } from "./deciding";
-import { Form } from "./form";
+import type { Form } from "./form";
+import { formOf } from "./forms";
 import type { Item } from "./items";
 import { from, obj, type Json } from "./json";
 import { KINDS } from "./naming";
@@ -49,14 +50,19 @@ export function useActs(d: Deciding, extra: Form | null, onward: (to?: string) =
     startEdit: () => {
       const i = d.seen.peek()?.item;
       if (!i?.call || d.off.peek() || d.halted.peek() || i.approvers > 1 || i.schema === false) return;
-      d.edit.value = new Form(i.schema ?? undefined, i.call.arguments);
-      requestAnimationFrame(() => document.querySelector<HTMLElement>(".form.editing :is(input, textarea, select, button)")?.focus());
+      const began = (form: Form): void => {
+        if (d.off.peek() || d.edit.peek() || d.seen.peek()?.item !== i) return;
+        d.edit.value = form;
+        focusFirst(FRAMES);
+      };
+      formOf(i.schema ?? undefined, i.call.arguments).then(began, (e: unknown) => (d.error.value = e));
     },
     discard: () => (d.edit.value = null),
     answer: () => {
       const i = d.seen.peek()?.item;
       if (!i || d.blocked.peek()) return;
       const form = i.kind === "question" ? d.answer.peek() : extra;
+      if (i.kind === "question" && !form) return; // it is not there yet
       form?.try();
       const read = form?.read();
       if (form && read?.value === undefined) return void document.querySelector<HTMLElement>("[aria-invalid]")?.focus();
@@ -66,10 +72,21 @@ export function useActs(d: Deciding, extra: Form | null, onward: (to?: string) =
   };
 }
 
+const FRAMES = 30;
+
+/** The first field of the form that is about to be drawn; its controls may come a few frames later. */
+function focusFirst(frames: number): void {
+  requestAnimationFrame(() => {
+    const first = document.querySelector<HTMLElement>(".form.editing :is(input, textarea, select, button)");
+    if (first) first.focus();
+    else if (frames) focusFirst(frames - 1);
+  });
+}
+
 function recorded(head: string, body: string, i: Item, seq: number): void {
   const told = toast("done", head, body, { word: "Record", go: () => go(`${to("runs", i.run, "journal")}?record=${seq}`) });
   say(head);
-  if (i.call) void import("./outcome").then((m) => m.follow(i, told));
+  if (i.call) void import("./parts").then((m) => m.follow(i, told));
 }
 
 function summed(verb: "approve" | "deny", found: Outcome[]): void {

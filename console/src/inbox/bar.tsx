@@ -9,12 +9,11 @@ import { count } from "../words";
 import type { Deciding, Scope } from "./deciding";
 import type { Form } from "./form";
 import type { Item } from "./items";
-import { choiceOf } from "./naming";
 import { alikeCount } from "./pending";
 
-const Sent = later(async () => (await import("./fields")).Sent, true);
-
-const RetryAll = later(async () => (await import("./retry_all")).RetryAll, true);
+// Most items are approved or denied as they are.
+const EditBar = later(async () => (await import("./parts")).EditBar, true);
+const AnswerBar = later(async () => (await import("./parts")).AnswerBar, true);
 
 export interface Acts {
   approve: () => void;
@@ -30,7 +29,7 @@ export interface Refs {
   deny: RefObject<HTMLButtonElement>;
   note: RefObject<HTMLInputElement>;
 }
-interface Props {
+export interface Props {
   deciding: Deciding;
   item: Item;
   acts: Acts;
@@ -43,7 +42,7 @@ const SCOPES: readonly [Scope, string][] = [
   ["run", "This run, these exact arguments"],
 ];
 
-function ScopeChoice({ deciding: d }: { deciding: Deciding }) {
+export function ScopeChoice({ deciding: d }: { deciding: Deciding }) {
   const turn = (e: KeyboardEvent): void => {
     if (!e.key.startsWith("Arrow")) return;
     e.preventDefault();
@@ -71,7 +70,7 @@ function ScopeChoice({ deciding: d }: { deciding: Deciding }) {
   );
 }
 
-function Note({ deciding: d, refs }: { deciding: Deciding; refs: Refs }) {
+export function Note({ deciding: d, refs }: { deciding: Deciding; refs: Refs }) {
   const [open, setOpen] = useState(false);
   return (
     <>
@@ -99,7 +98,7 @@ function Note({ deciding: d, refs }: { deciding: Deciding; refs: Refs }) {
 }
 
 /** Who decides, or why nobody can. */
-function Who({ deciding: d, extra = "" }: { deciding: Deciding; extra?: string }) {
+export function Who({ deciding: d, extra = "" }: { deciding: Deciding; extra?: string }) {
   const why = d.off.value || d.halted.value || extra;
   const text = why ? sentence(why) : null;
   return (
@@ -119,7 +118,7 @@ function Who({ deciding: d, extra = "" }: { deciding: Deciding; extra?: string }
   );
 }
 
-function Refused({ deciding: d }: { deciding: Deciding }) {
+export function Refused({ deciding: d }: { deciding: Deciding }) {
   const e = d.refusal.value;
   if (!e) return null;
   const text =
@@ -217,82 +216,6 @@ function ApproveBar({ deciding: d, item: i, acts, refs }: Props) {
             {armed === "approve" && !all && !d.blocked.value ? `Approve ${tool} ${how}` : word}
           </Button>
         </span>
-      </div>
-    </div>
-  );
-}
-
-function EditBar({ deciding: d, acts, refs, form }: Props & { form: Form }) {
-  form.version.value;
-  const { value, faults } = form.read();
-  const wrong = faults.size
-    ? `${count(faults.size, "field")} cannot be sent yet`
-    : value !== undefined && !form.changed
-      ? "nothing is changed yet"
-      : "";
-  return (
-    <div class="decide" role="group" aria-label="Decision">
-      <Refused deciding={d} />
-      <div class="row options">
-        <ScopeChoice deciding={d} />
-        <Note deciding={d} refs={refs} />
-      </div>
-      <div class="row acts">
-        {d.blocked.value ? (
-          <Who deciding={d} extra={d.blocked.value} />
-        ) : (
-          <span class="sm t3 grow who">An edit is a new action: checked, judged by the policy again, with its own digest.</span>
-        )}
-        <Button big look="q" keys="esc" onClick={acts.discard} name="discard">
-          Discard edit
-        </Button>
-        <Button
-          big
-          look="p"
-          keys="⌘↵"
-          focusRef={refs.approve}
-          off={d.blocked.value || wrong}
-          busy={d.sending.value ? "Sending…" : ""}
-          onClick={acts.approve}
-          name="approve-edited"
-        >
-          Approve the edited action
-        </Button>
-      </div>
-    </div>
-  );
-}
-
-function AnswerBar({ deciding: d, item: i, acts, refs, extra }: Props) {
-  const form = i.kind === "question" ? d.answer.value : extra;
-  form?.version.value;
-  const { value, faults } = form ? form.read() : { value: undefined, faults: new Map<string, string>() };
-  const chosen = i.choices.find(([name]) => name === d.choice.value);
-  const missing = i.kind === "question" ? "" : chosen ? "" : "choose one";
-  const wrong = form?.tried && faults.size ? `${count(faults.size, "field")} cannot be sent yet` : "";
-  const deed = i.kind === "question" ? "Answer" : chosen ? choiceOf(i, ...chosen)[2] : "Record it";
-  return (
-    <div class="decide" role="group" aria-label="Decision">
-      <Refused deciding={d} />
-      {i.kind === "question" ? <Sent value={value} /> : null}
-      <div class="row options">
-        <Note deciding={d} refs={refs} />
-      </div>
-      <div class="row acts">
-        <Who deciding={d} extra={d.blocked.value || wrong} />
-        {i.kind === "error" ? <RetryAll deciding={d} item={i} onward={acts.onward} /> : null}
-        <Button
-          big
-          look="p"
-          keys="a"
-          focusRef={refs.approve}
-          off={d.blocked.value || missing || wrong}
-          busy={d.sending.value ? "Sending…" : ""}
-          onClick={acts.answer}
-          name="answer"
-        >
-          {deed}
-        </Button>
       </div>
     </div>
   );

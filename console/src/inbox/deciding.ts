@@ -4,9 +4,10 @@ import { at, denied, me, now } from "../api";
 import { offline } from "../live";
 import { afterUnhalt } from "../touched";
 import { diff, type Change } from "./diff";
-import { Form } from "./form";
+import type { Form } from "./form";
+import { formOf } from "./forms";
 import { itemOf, seenOf, stepOf, type Closed, type Item, type Seen } from "./items";
-import { from, isObj, list, num, obj, text, type Json, type Obj } from "./json";
+import { isObj, list, num, obj, text, type Json, type Obj } from "./json";
 import { closed as leave } from "./pending";
 import { placeOf } from "./schema";
 import { Reading } from "./reading";
@@ -125,9 +126,17 @@ export class Deciding {
       this.calm = !found.open;
       this.reading = new Reading();
       this.note.value = notes.get(noteKey(i)) ?? this.note.peek();
-      if (i.kind === "question") this.answer.value = new Form(i.schema ?? undefined);
+      if (i.kind === "question") void this.questioned(i);
       this.changed();
     });
+  }
+
+  private async questioned(i: Item): Promise<void> {
+    try {
+      this.answer.value = await formOf(i.schema ?? undefined);
+    } catch (e) {
+      this.error.value = e;
+    }
   }
 
   private becomes(stale: Stale): void {
@@ -315,15 +324,4 @@ async function nextOf(i: Item): Promise<Item | null> {
       .map(itemOf)
       .find((x) => x.call?.id === i.call!.id && x.ref !== i.ref) ?? null
   );
-}
-
-/** What a choice asks for beside itself. */
-export function choiceForm(i: Item, choice: string): Form | null {
-  if (i.kind === "limit" && choice === "extend") {
-    return new Form(from({ type: "object", properties: { amount: { type: "number", exclusiveMinimum: 0 } } }));
-  }
-  if (i.kind === "in_doubt" && choice === "happened" && !i.choices.some(([k]) => k === "not")) {
-    return new Form(from({ type: "object", properties: { result: {} } }));
-  }
-  return null;
 }

@@ -1,5 +1,6 @@
 /** The controls of a form, one a row, each with its label, its type and what is wrong with it. */
 import { useEffect, useId, useRef } from "preact/hooks";
+import { wear } from "../late_style";
 import { Button, Icon } from "../ui";
 import { hidden, Visible, visible, withoutHidden } from "../visible";
 import { KINDS, type Field, type Form, type Kind, type Mode } from "./form";
@@ -7,6 +8,9 @@ import { list, Num, readingAid, text as textOf, write, type Json } from "./json"
 import { Hiding, type Reading } from "./reading";
 import { isDated, Moment } from "./moment";
 import { describe, keyOf, nameOfPath, resolve } from "./schema";
+import style from "./fields.late.css";
+
+wear(style);
 
 interface Props {
   form: Form;

@@ -4,7 +4,8 @@
  */
 import { signal } from "@preact/signals";
 import { BadJson, equal, isObj, list, loses, Num, obj, parse, text, write, type Json, type Obj } from "./json";
-import { check, keyOf, resolve, type Fault, type Path } from "./schema";
+import { check } from "./faults";
+import { keyOf, resolve, type Fault, type Path } from "./schema";
 
 export type Shape = "text" | "long" | "whole" | "number" | "choice" | "switch" | "pair" | "list" | "group" | "json" | "any";
 /** Whether a field has a value, is null, or is left out. */

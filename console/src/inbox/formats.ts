@@ -1,5 +1,5 @@
 /** The formats of strings. They come with the controls, and are then checked wherever a value is. */
-import { formats } from "./schema";
+import { formats } from "./faults";
 
 const CLOCK = "([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d{1,9})?)?([Zz]|[+-]([01]\\d|2[0-3]):[0-5]\\d)?";
 const DATE = "\\d{4}-\\d\\d-\\d\\d";

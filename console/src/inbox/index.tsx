@@ -11,6 +11,7 @@ import { Button, Command, Icon, Tabs } from "../ui";
 import { visible } from "../visible";
 import { many, rough } from "../words";
 import { later } from "../later";
+import { wear } from "../late_style";
 import { ItemPane } from "./item";
 import { KINDS } from "./naming";
 import { addressOf, List } from "./list";
@@ -30,8 +31,11 @@ import {
   showNewer,
   truncated,
 } from "./pending";
+import style from "./inbox.late.css";
 
-const Decided = later(async () => (await import("./decided")).Decided, true);
+wear(style);
+
+const Decided = later(async () => (await import("./parts")).Decided, true);
 
 const phone = matchMedia("(max-width: 900px)");
 const narrow = signal(phone.matches);

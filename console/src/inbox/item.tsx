@@ -6,12 +6,13 @@ import { listen } from "../live";
 import { Failure, Skeleton } from "../states";
 import { useActs, useItemKeys } from "./acting";
 import { Bar, type Acts, type Refs } from "./bar";
-import { choiceForm, Deciding } from "./deciding";
+import { Deciding } from "./deciding";
 import type { Form } from "./form";
+import { choiceForm } from "./forms";
 import { Content, Head, History, Meta, Words } from "./showing";
 
-const StaleBanner = later(async () => (await import("./banner")).StaleBanner, true);
-const ClosedStrip = later(async () => (await import("./banner")).ClosedStrip, true);
+const StaleBanner = later(async () => (await import("./parts")).StaleBanner, true);
+const ClosedStrip = later(async () => (await import("./parts")).ClosedStrip, true);
 
 interface Props {
   id: string;
@@ -63,8 +64,11 @@ export function ItemPane({ id, focus, onward }: Props) {
     );
   if (!seen) return <Skeleton rows={1} row={() => <div class="card skel-item" />} />;
   const choose = (name: string): void => {
-    d.choice.value = name;
-    setExtra(choiceForm(seen.item, name));
+    const chosen = (form: Form | null): void => {
+      d.choice.value = name; // with what it asks for, never before
+      setExtra(form);
+    };
+    choiceForm(seen.item, name).then(chosen, (e: unknown) => (d.error.value = e));
   };
   return (
     <article

@@ -11,11 +11,12 @@ import type { Deciding } from "./deciding";
 import { diff } from "./diff";
 import type { Form } from "./form";
 import { escalatedWords, stepOf, type Item, type Seen } from "./items";
-import { isObj, text, write, type Json } from "./json";
-import { afterwards, choiceOf, headingOf, KINDS, prose } from "./naming";
+import { isObj, text, type Json } from "./json";
+import { afterwards, headingOf, KINDS, prose } from "./naming";
 import { Hiding, Rows, Whole } from "./reading";
 
-const Fields = later(async () => (await import("./fields")).Fields, true);
+const Fields = later(async () => (await import("./parts")).Fields, true);
+const Choices = later(async () => (await import("./parts")).Choices, true);
 
 function Crumbs({ seen }: { seen: Seen }) {
   const { item: i, agents } = seen;
@@ -167,49 +168,6 @@ function rest(i: Item): Json | undefined {
   if (!isObj(p)) return p;
   const left = new Map([...p].filter(([k, v]) => !(k === "question" && (text(v) === said || i.kind === "limit" || i.kind === "in_doubt"))));
   return left.size ? left : undefined;
-}
-
-function Choices({
-  deciding: d,
-  item: i,
-  choose,
-  extra,
-  off,
-}: {
-  deciding: Deciding;
-  item: Item;
-  choose: (name: string) => void;
-  extra: Form | null;
-  off: boolean;
-}) {
-  const again = i.kind === "limit" && isObj(i.payload) && i.payload.has("limit") ? write(i.payload.get("limit")!) : "";
-  return (
-    <fieldset class="choices">
-      <legend class="hide">Choose</legend>
-      {i.choices.map(([name, what]) => {
-        const [word, means] = choiceOf(i, name, what);
-        const on = d.choice.value === name;
-        return (
-          <div class={`choice-row ${on ? "on" : ""}`} key={name} data-choice={name}>
-            <label>
-              <input type="radio" name="choice" value={name} checked={on} disabled={off} onChange={() => choose(name)} />
-              <span>
-                <b>
-                  <Visible text={word} />
-                </b>
-                <span class="sm t3">
-                  <Visible text={means} />
-                </span>
-              </span>
-            </label>
-            {on && extra ? <Fields form={extra} root={word} off={off} /> : null}
-            {on && extra && i.kind === "in_doubt" ? <p class="sm t3 hint">Left out: it is recorded without a result.</p> : null}
-            {on && extra && again ? <p class="sm t3 hint">Left out: by as much again, {again}.</p> : null}
-          </div>
-        );
-      })}
-    </fieldset>
-  );
 }
 
 export function Meta({ seen, deciding: d }: { seen: Seen; deciding: Deciding }) {

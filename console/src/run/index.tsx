@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { now } from "../api";
 import { useKeys } from "../keys";
 import { later } from "../later";
+import { wear } from "../late_style";
 import { tick } from "../live";
 import { about, back, go, href, Link, place, query, setQuery, to } from "../router";
 import { row, summaryOf } from "../rows";
@@ -13,9 +14,7 @@ import { Lines } from "../values";
 import { Visible, visible } from "../visible";
 import { duration, many, money, rough } from "../words";
 import { Callout } from "./callout";
-import { CancelDialog } from "./cancel";
 import { Composer } from "./composer";
-import { ForkDialog, ResumeDialog } from "./dialogs";
 import { RunModel } from "./model";
 import { Panel } from "./panel";
 import { firstChoice, linesOf, type Line } from "./tree";
@@ -23,6 +22,9 @@ import { ENDED, PhoneVerbs, reasons, usePause, Verbs, type Ask } from "./verbs";
 import { following, Switches, Waterfall } from "./waterfall";
 import type { RunSummary as Run, RunView as RunState } from "../generated/types";
 import type { Step } from "../types";
+import style from "./run.late.css";
+
+wear(style);
 
 // What only some look at, and never first.
 const tabs = () => import("./tabs");
@@ -31,6 +33,9 @@ const Conversation = later(async () => (await tabs()).Conversation, true);
 const Journal = later(async () => (await tabs()).Journal, true);
 const Checkpoint = later(async () => (await tabs()).Checkpoint, true);
 const Children = later(async () => (await tabs()).Children, true);
+const CancelDialog = later(async () => (await tabs()).CancelDialog, true);
+const ForkDialog = later(async () => (await tabs()).ForkDialog, true);
+const ResumeDialog = later(async () => (await tabs()).ResumeDialog, true);
 
 export function RunPage({ id }: { id: string }) {
   const model = useMemo(() => new RunModel(id), [id]);

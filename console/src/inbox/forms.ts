@@ -1,0 +1,21 @@
+/** Forms come when one is needed: most items are decided without. */
+import type { Form } from "./form";
+import type { Item } from "./items";
+import { from, type Json } from "./json";
+
+/** A form over one value; what it is made with is loaded first. */
+export async function formOf(schema: Json | undefined, original?: Json): Promise<Form> {
+  const { Form } = await import("./parts");
+  return new Form(schema, original);
+}
+
+/** What a choice asks for beside itself. */
+export async function choiceForm(i: Item, choice: string): Promise<Form | null> {
+  if (i.kind === "limit" && choice === "extend") {
+    return formOf(from({ type: "object", properties: { amount: { type: "number", exclusiveMinimum: 0 } } }));
+  }
+  if (i.kind === "in_doubt" && choice === "happened" && !i.choices.some(([k]) => k === "not")) {
+    return formOf(from({ type: "object", properties: { result: {} } }));
+  }
+  return null;
+}

@@ -1,0 +1,7 @@
+/** What the inbox shows after its first view: one file, loaded while nothing else is to be done. */
+export { AnswerBar, Choices, EditBar } from "./answering";
+export { ClosedStrip, StaleBanner } from "./banner";
+export { Decided } from "./decided";
+export { Fields } from "./fields";
+export { Form } from "./form";
+export { follow } from "./outcome";
