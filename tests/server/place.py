@@ -14,6 +14,7 @@ from adjourn.server import Serving, Users, serving
 from adjourn.server.api.operations import OPERATIONS
 from adjourn.server.notifications import webhook as outlet
 from adjourn.server.operation import Operation
+from adjourn.server.users import key_id
 from adjourn.stores.audit import SECURITY
 
 WHO = (*ROLES, "run", "nobody", "stranger")
@@ -46,6 +47,8 @@ class Place:
     question: dict[str, Any]
     failure: dict[str, Any]
     letter: int
+    spare: str
+    session: str
 
     def rows(self) -> dict[str, list[Any]]:
         """All that is kept, of runs and of users."""
@@ -74,6 +77,10 @@ class Place:
             "accept_run": {"digest": "0" * 64}, "retry_all": {"digest": self.failure["digest"], "until": 1e12},
             "erase_run": {"reason": "x"}, "hold": {"scope": "label:a=b", "reason": "x"},
             "lift_hold": {"scope": "label:a=b", "reason": "x"}, "log_in": {"key": self.keys["viewer"]},
+            "try_endpoint": {"name": "hook"}, "add_person": {"name": "new", "role": "viewer"},
+            "change_person": {"name": "spare", "role": "operator"}, "remove_person": {"name": "spare"},
+            "add_key": {"name": "viewer-person"}, "revoke_key": {"id": key_id(self.spare)},
+            "end_session": {"id": self.session},
         }  # fmt: skip
         return bodies.get(operation.name, {})
 
@@ -110,7 +117,9 @@ async def a_place(folder: Path, patch: pytest.MonkeyPatch) -> AsyncGenerator[Pla
 
         await eventually(dead)
         letter = (await admin.get("letters")).json()["items"][0]["n"]
-        yield Place(folder, up, keys, admin, item, question, failure, letter)
+        spare = users.add("spare", "viewer")
+        session = users.session_id(users.open_session("viewer-person", keys["viewer"]))
+        yield Place(folder, up, keys, admin, item, question, failure, letter, spare, session)
     users.close()
 
 

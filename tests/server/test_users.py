@@ -256,7 +256,7 @@ def test_two_people_whom_an_older_version_kept_apart_stay_two(path: str) -> None
 def test_a_removal_that_fails_at_any_statement_has_changed_nothing(path: str, failing: int) -> None:
     """In one transaction: nobody is left with a key and without a name, or with a session and without a key."""
     users = Users(path)
-    key = users.add("ana", "admin")
+    key = users.add("ana", "approver")
     cookie = users.open_session("ana", key)
     real, count = users._table._db, 0
 

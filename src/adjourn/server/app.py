@@ -65,9 +65,8 @@ def create_app(
             await stack.enter_async_context(desk.security)
             guard.users.told = desk.security.note
             stack.callback(setattr, guard.users, "told", None)
-            await stack.enter_async_context(
-                NotificationSender(runtime.store, url=told, allow=allow)
-            )
+            sender = NotificationSender(runtime.store, url=told, allow=allow)
+            desk.sending = await stack.enter_async_context(sender)
             desk.closing.clear()
             stack.callback(desk.closing.set)
             yield

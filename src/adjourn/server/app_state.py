@@ -3,10 +3,12 @@ everything."""
 
 import asyncio
 from collections import OrderedDict
+from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 
 from adjourn.core.state import State
+from adjourn.errors import Misused
 from adjourn.runtime.halt_survey import HaltSurvey
 from adjourn.runtime.health import HealthCheck
 from adjourn.runtime.runtime import Runtime
@@ -17,6 +19,9 @@ from adjourn.server.journal_cache import JournalCache
 from adjourn.server.record_stream import Tapes
 from adjourn.server.security_log import SecurityLog
 from adjourn.server.shortened_interrupts import ShortenedInterrupts
+
+if TYPE_CHECKING:
+    from adjourn.server.notifications.sender import NotificationSender
 
 KNOWN = 50_000
 
@@ -34,12 +39,19 @@ class AppState:
         self.health = HealthCheck(runtime)
         self.survey = HaltSurvey(runtime, self._state_of)
         self.closing = asyncio.Event()
+        self.sending: NotificationSender | None = None
         self.verifying, self.parsing = asyncio.Lock(), asyncio.Lock()
         self._programs: OrderedDict[str, str] = OrderedDict()
 
     async def _state_of(self, run: str) -> State:
         _, state = await self.folds.of(run)
         return state
+
+    def sender(self) -> "NotificationSender":
+        """What delivers notifications while the application is up."""
+        if self.sending is None:
+            raise Misused("nothing is sent before the application's lifespan has begun")
+        return self.sending
 
     def origin_of(self, request: Request) -> str:
         """From where a request comes, for the audit."""

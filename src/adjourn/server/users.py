@@ -11,7 +11,7 @@ from typing import Any
 
 from adjourn.core.authority import person
 from adjourn.driver.self_approval_guard import check_outside
-from adjourn.errors import Invalid, NotFound
+from adjourn.errors import Conflict, Invalid, NotFound
 from adjourn.stores.user_table import KeyRow, SessionRow, UserRow, UserTable
 
 ROLES = ("viewer", "operator", "approver", "admin")
@@ -61,6 +61,25 @@ class Key:
     expires_at: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What is known of a browser's session.
+
+    Attributes:
+        id: its id.
+        user: whose it is.
+        seen_at: when it was last used, about, in seconds since 1970.
+        ends_at: when it ends at the latest.
+        key: the id of the key that opened it; empty: none did.
+    """
+
+    id: str
+    user: str
+    seen_at: float
+    ends_at: float
+    key: str
+
+
 class Users:
     """The users of one store. Any process may change the file; a change counts from the next
     request on.
@@ -78,10 +97,26 @@ class Users:
         self.told: Callable[[dict[str, Any]], None] | None = None
         """Is told of every change, for the security log: `verb`, `about` (whom), and what is new.
         Never of a key itself."""
+        self._actor = "", ""
         self._version = -1
         self._users: dict[str, User] = {}
         self._named: dict[str, list[str]] = {}
         self._keys: dict[str, KeyRow] = {}
+
+    @contextmanager
+    def acting(self, name: str, origin: str) -> Generator[None]:
+        """Whatever is changed meanwhile is told as done by this person. Nothing may be awaited
+        inside.
+
+        Args:
+            name: who does it.
+            origin: from where.
+        """
+        self._actor = name, origin
+        try:
+            yield
+        finally:
+            self._actor = "", ""
 
     # People
 
@@ -204,6 +239,7 @@ class Users:
         with self._changing_people():
             user = self._known(name)
             change(user.name, value)
+            self._keep_an_admin(user)
         changed = self._known(user.name)
         self._tell("change user", user.name, role=changed.role, groups=list(changed.groups))
         return changed
@@ -217,7 +253,19 @@ class Users:
         with self._changing_people():
             user = self._known(name)
             self._table.remove_user(user.name)
+            self._keep_an_admin(user)
         self._tell("remove user", user.name)
+
+    def _keep_an_admin(self, changed: User) -> None:
+        """Refuse what leaves nobody who could undo it. In the transaction: two admins who remove
+        each other do not both succeed."""
+        if changed.role != "admin" or any(row.role == "admin" for row in self._table.users()):
+            return
+        raise Conflict(
+            f"{changed.name!r} is the last admin",
+            consequence="nothing was changed",
+            advice="make another user an admin first",
+        )
 
     def all(self) -> list[User]:
         """Every person, by name."""
@@ -284,7 +332,7 @@ class Users:
         found = self._table.session(hash) if cookie else None
         if found is None or found.until <= now or found.seen <= now - idle:
             return None
-        if found.key and self._owner(found.key) is None:
+        if not self._is_opened(found):
             return None
         if used and now - found.seen > NOTED:
             self._table.saw_session(hash, now)
@@ -297,6 +345,46 @@ class Users:
             cookie: its cookie.
         """
         self._table.end_session(_hash("session", cookie))
+
+    def sessions(self, *, idle: float = SESSION_IDLE) -> list[Session]:
+        """The sessions that are open, the one used last first.
+
+        Args:
+            idle: seconds without use after which a session has ended.
+        """
+        now = self._now()
+        return [
+            Session(row.hash[:ID], row.user, row.seen, row.until, row.key[:ID])
+            for row in self._table.sessions()
+            if row.until > now and row.seen > now - idle and self._is_opened(row)
+        ]
+
+    def session_id(self, cookie: str) -> str:
+        """How a session is named where its cookie may not be shown.
+
+        Args:
+            cookie: its cookie.
+        """
+        return _hash("session", cookie)[:ID]
+
+    def end(self, ids: Iterable[str]) -> int:
+        """End sessions by their ids. Returns how many there were.
+
+        Args:
+            ids: their ids.
+        """
+        wanted = set(ids)
+        rows = [row for row in self._table.sessions() if row.hash[:ID] in wanted]
+        with self._changing():
+            for row in rows:
+                self._table.end_session(row.hash)
+        for user in dict.fromkeys(row.user for row in rows):
+            self._tell("end sessions", user, count=sum(row.user == user for row in rows))
+        return len(rows)
+
+    def _is_opened(self, row: SessionRow) -> bool:
+        """Whether the key that opened it is still good."""
+        return not row.key or self._owner(row.key) is not None
 
     def logout(self, name: str) -> int:
         """End every session of a user; the keys stay. Returns how many there were.
@@ -320,7 +408,8 @@ class Users:
     def _tell(self, verb: str, about: str, **what: Any) -> None:
         """Say what has changed, once it is in the file."""
         if self.told is not None:
-            self.told({"verb": verb, "by": "", "from": "", "about": about, **what})
+            by, origin = self._actor
+            self.told({"verb": verb, "by": by, "from": origin, "about": about, **what})
 
     # The file
 

@@ -164,6 +164,11 @@ class UserTable:
             return None
         return SessionRow._make(found)
 
+    def sessions(self) -> list[SessionRow]:
+        """All of them, also those that are over, the one used last first."""
+        sql = "select hash, user, until, key, seen from session order by seen desc, hash"
+        return list(map(SessionRow._make, self._db.execute(sql)))
+
     def saw_session(self, hash: str, now: float) -> None:
         """It was used now."""
         self._db.execute("update session set seen = ? where hash = ?", (now, hash))

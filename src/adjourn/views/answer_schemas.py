@@ -16,6 +16,7 @@ from adjourn.views.cancel_preview import CancelPreview
 from adjourn.views.fleet_view import FleetView
 from adjourn.views.halt_scope import HaltScope
 from adjourn.views.interrupt_view import InterruptSummary, InterruptView
+from adjourn.views.person_view import EndedSessions, NewKey, PersonView, SessionView
 from adjourn.views.run_view import RunGlance, RunSummary, RunView
 from adjourn.views.step_view import TimelineView
 from adjourn.views.words import Role
@@ -190,6 +191,16 @@ class NewEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     secret: str
 
 
+class TestedEndpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a test message: whether it arrived, what the other side said, and after how many
+    seconds."""
+
+    name: str
+    arrived: bool
+    says: str
+    took: float
+
+
 class LetterView(msgspec.Struct, frozen=True, kw_only=True):
     """A notification that has not arrived."""
 
@@ -312,9 +323,14 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     VerificationView,
     EndpointView,
     NewEndpoint,
+    TestedEndpoint,
     LetterView,
     ProgramView,
     Me,
+    PersonView,
+    NewKey,
+    SessionView,
+    EndedSessions,
     ActionView,
     FeedSnapshot,
     FeedChange,

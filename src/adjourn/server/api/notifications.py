@@ -1,5 +1,6 @@
 """The operations about notifications: who is told, and what has not arrived."""
 
+import asyncio
 import base64
 import secrets
 from typing import Any
@@ -7,9 +8,26 @@ from typing import Any
 from adjourn.errors import Conflict, Invalid, NotAllowed, NotFound
 from adjourn.server.api.pages import page, whole
 from adjourn.server.notifications.webhook import check_url
-from adjourn.server.operation import ApiRequest
+from adjourn.server.operation import ApiRequest, Operation
+from adjourn.server.schemas import AFTER, LIMIT, NAME, TOPIC, Schema, many, ref, thing
 from adjourn.stores.notification import DeliveryAttempt, Endpoint
-from adjourn.views.answer_schemas import DONE, EndpointView, LetterView, NewEndpoint
+from adjourn.views.answer_schemas import (
+    DONE,
+    EndpointView,
+    LetterView,
+    NewEndpoint,
+    Ok,
+    TestedEndpoint,
+)
+
+HOST, NUMBERED = "[A-Za-z0-9.-]{1,253}", "(:([1-9][0-9]{0,3}|[1-5][0-9]{4}))?"
+URL: Schema = {
+    "type": "string",
+    "pattern": rf"^https://{HOST}{NUMBERED}(/[!$-;=?-\[\]-~]*)?$",
+    "maxLength": 2000,
+}
+TITLE: Schema = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$"}
+TOPICS: Schema = {"type": "array", "items": TOPIC, "uniqueItems": True}
 
 
 def new_secret() -> str:
@@ -46,6 +64,20 @@ async def remove_endpoint(c: ApiRequest) -> Any:
     return DONE
 
 
+async def try_endpoint(c: ApiRequest) -> Any:
+    """Send a message that nothing hangs on, and say what came of it. It is not retried."""
+    name = c.body["name"]
+    found = [e for e in await c.rt.store.endpoints() if e.name == name]
+    if not found:
+        raise NotFound(f"endpoint {name!r:.80} not found")
+    origin = c.desk.origin_of(c.request)
+    c.desk.security.note({"verb": "test endpoint", "by": c.who.name, "from": origin, "about": name})
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    arrived, says = await c.desk.sender().send_test(found[0], by=c.who.name)
+    return TestedEndpoint(name=name, arrived=arrived, says=says, took=loop.time() - began)
+
+
 async def list_letters(c: ApiRequest) -> Any:
     """A page of what has not arrived."""
     q, limit = c.query, c.query.get("limit", 100)
@@ -78,3 +110,68 @@ async def _dead(c: ApiRequest) -> Any:
     if not found or found[0].n != n:
         raise NotFound(f"undelivered notification {n} not found")
     return found[0]
+
+
+OPERATIONS = [
+    Operation(
+        "GET /endpoints",
+        "admin",
+        "Who is told of events.",
+        list_endpoints,
+        many(EndpointView),
+    ),
+    Operation(
+        "POST /endpoints",
+        "admin",
+        "Tell a webhook. Its secret is shown once.",
+        add_endpoint,
+        ref(NewEndpoint),
+        problems=(409,),
+        body=thing(("name", "url"), name=TITLE, url=URL, topics=TOPICS),
+    ),
+    Operation(
+        "POST /endpoints/remove",
+        "admin",
+        "Tell it nothing more.",
+        remove_endpoint,
+        ref(Ok),
+        problems=(404,),
+        body=thing(("name",), name=NAME),
+    ),
+    Operation(
+        "POST /endpoints/test",
+        "admin",
+        "Send it a test now, and say what it answered.",
+        try_endpoint,
+        ref(TestedEndpoint),
+        problems=(404,),
+        body=thing(("name",), name=NAME),
+    ),
+    Operation(
+        "GET /letters",
+        "admin",
+        "Notifications not delivered.",
+        list_letters,
+        many(LetterView),
+        query={"state": {"enum": ["due", "dead"]}, "after": AFTER, "limit": LIMIT},
+    ),
+    Operation(
+        "POST /letters/retry",
+        "admin",
+        "Retry a failed notification.",
+        retry_letter,
+        ref(Ok),
+        problems=(404,),
+        body=thing(("n",), n=AFTER),
+    ),
+    Operation(
+        "POST /letters/drop",
+        "admin",
+        "Drop a failed notification.",
+        drop_letter,
+        ref(Ok),
+        problems=(404,),
+        body=thing(("n",), n=AFTER),
+    ),
+]
+"""Its part of the table of operations."""

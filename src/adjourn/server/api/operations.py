@@ -8,6 +8,7 @@ from adjourn.server.api import (
     inbox,
     model_requests,
     notifications,
+    people,
     run_views,
     runs,
     session,
@@ -35,7 +36,6 @@ from adjourn.server.schemas import (
     STATUS,
     TEXT,
     TIME,
-    TOPIC,
     Schema,
     answer,
     many,
@@ -51,12 +51,9 @@ from adjourn.views.answer_schemas import (
     CheckpointText,
     Done,
     DroppedQuestions,
-    EndpointView,
     ErasureView,
     ForkRef,
-    LetterView,
     Me,
-    NewEndpoint,
     Ok,
     ProgramView,
     RecordView,
@@ -94,12 +91,6 @@ LINES: dict[str, Schema] = {"after": AFTER, "limit": LIMIT}
 LAST: dict[str, Schema] = {"Last-Event-ID": {"type": "string", "pattern": "^[0-9]{0,15}$"}}
 PLACE: dict[str, Schema] = {"Last-Event-ID": TEXT}
 TAG: dict[str, Schema] = {"If-None-Match": TEXT}
-HOST, NUMBERED = "[A-Za-z0-9.-]{1,253}", "(:([1-9][0-9]{0,3}|[1-5][0-9]{4}))?"
-URL: Schema = {
-    "type": "string",
-    "pattern": rf"^https://{HOST}{NUMBERED}(/[!$-;=?-\[\]-~]*)?$",
-    "maxLength": 2000,
-}
 WORD: Schema = {**SEARCH, "pattern": r"^[^\u0000]*$"}
 AUDITED: dict[str, Schema] = {
     "after": {
@@ -120,12 +111,10 @@ AUDITED: dict[str, Schema] = {
 }
 QUEUE: Schema = {"enum": ["session"]}
 PRIORITY: Schema = {"type": "integer", "minimum": -1000, "maximum": 1000}
-TITLE: Schema = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$"}
 KEY: Schema = {"type": "string", "minLength": 1, "maxLength": 500}
 SIGNAL: Schema = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[^@]"}
 SAYS: Schema = {"type": "string", "minLength": 1, "maxLength": 80_000}
 AT: Schema = {"type": "integer", "minimum": 1, "maximum": 2**31}
-TOPICS: Schema = {"type": "array", "items": TOPIC, "uniqueItems": True}
 DECIDES = (404, 409, 423)
 CONTROLS = (404, 409)
 
@@ -515,58 +504,7 @@ OPERATIONS = [
         audit.verify_audit,
         ref(VerificationView),
     ),
-    # Notifications
-    Operation(
-        "GET /endpoints",
-        "admin",
-        "Who is told of events.",
-        notifications.list_endpoints,
-        many(EndpointView),
-    ),
-    Operation(
-        "POST /endpoints",
-        "admin",
-        "Tell a webhook. Its secret is shown once.",
-        notifications.add_endpoint,
-        ref(NewEndpoint),
-        problems=(409,),
-        body=thing(("name", "url"), name=TITLE, url=URL, topics=TOPICS),
-    ),
-    Operation(
-        "POST /endpoints/remove",
-        "admin",
-        "Tell it nothing more.",
-        notifications.remove_endpoint,
-        OK,
-        problems=(404,),
-        body=thing(("name",), name=NAME),
-    ),
-    Operation(
-        "GET /letters",
-        "admin",
-        "Notifications not delivered.",
-        notifications.list_letters,
-        many(LetterView),
-        query={"state": {"enum": ["due", "dead"]}, **LINES},
-    ),
-    Operation(
-        "POST /letters/retry",
-        "admin",
-        "Retry a failed notification.",
-        notifications.retry_letter,
-        OK,
-        problems=(404,),
-        body=thing(("n",), n=AFTER),
-    ),
-    Operation(
-        "POST /letters/drop",
-        "admin",
-        "Drop a failed notification.",
-        notifications.drop_letter,
-        OK,
-        problems=(404,),
-        body=thing(("n",), n=AFTER),
-    ),
+    *notifications.OPERATIONS,
     # Who
     Operation(
         "GET /programs",
@@ -586,4 +524,5 @@ OPERATIONS = [
         body={**thing(key=KEY, token=KEY), "minProperties": 1, "maxProperties": 1},
     ),
     Operation("POST /session/end", "read", "End a browser's session.", session.log_out, OK),
+    *people.OPERATIONS,
 ]

@@ -4,6 +4,7 @@ run, retried for days."""
 import asyncio
 import logging
 import random
+import secrets
 import ssl
 from collections import Counter
 from collections.abc import Iterable
@@ -121,6 +122,28 @@ class NotificationSender:
             tried += len(self._active)
             await asyncio.gather(*self._active, return_exceptions=True)
 
+    async def send_test(self, endpoint: Endpoint, *, by: str) -> tuple[bool, str]:
+        """Send a message that says only who sent it, once. Returns whether it arrived, and what the
+        other side said.
+
+        Args:
+            endpoint: where to.
+            by: who tries it.
+        """
+        text = f"Test from Adjourn, by {by}. Nothing to decide."
+        try:
+            if endpoint.kind == "apprise":
+                await chat.send(endpoint.url, "Test from Adjourn", chat.shown(text))
+                return True, "the service took it"
+            answer = await self._send(
+                endpoint,
+                f"msg_test_{secrets.token_hex(12)}",
+                {"type": "test", "data": {"text": text}},
+            )
+        except Exception as e:
+            return False, f"{type(e).__name__}: {e}"[:300]
+        return 200 <= answer.status < 300, f"it answered {answer.status}"
+
     async def _run(self) -> None:
         end = self._store.subscribe("", self._bell.set)
         try:
@@ -198,14 +221,7 @@ class NotificationSender:
             await chat.send(endpoint.url, *chat.words(letter.topic, message["data"], link))
             return DeliveryAttempt(letter.n, letter.tries)
         message["data"]["link"] = link
-        body = encode(message)
-        answer = await outlet.post(
-            endpoint.url,
-            body,
-            signed(endpoint, letter.id, body, self._store.now()),
-            allow=self._allow,
-            tls=self._tls,
-        )
+        answer = await self._send(endpoint, letter.id, message)
         if 200 <= answer.status < 300:
             return DeliveryAttempt(letter.n, letter.tries)
         if answer.status == GONE:
@@ -213,6 +229,13 @@ class NotificationSender:
                 letter.n, letter.tries, "410: it does not want to be told any more"
             )
         return self._failed(letter, f"it answered {answer.status}", answer.retry_after)
+
+    async def _send(
+        self, endpoint: Endpoint, id: str, message: dict[str, Any]
+    ) -> outlet.WebhookResponse:
+        body = encode(message)
+        headers = signed(endpoint, id, body, self._store.now())
+        return await outlet.post(endpoint.url, body, headers, allow=self._allow, tls=self._tls)
 
     def _failed(self, letter: Notification, error: str, retry_after: str = "") -> DeliveryAttempt:
         if letter.tries > len(self._backoff):
