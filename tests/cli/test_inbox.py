@@ -216,3 +216,16 @@ def test_an_agent_does_not_approve_itself(adjourn: Run, waiting: str) -> None:
     said = adjourn("approve", waiting, "--by", "refunds")
     assert said.code != 0 and "an agent cannot decide its own requests" in said.err
     assert adjourn("approve", waiting, "--by", "ana").code == 0
+
+
+def test_an_item_shows_the_decisions_before_it_and_what_came_of_them(adjourn: Run) -> None:
+    first, second, third = asyncio.run(begin(shop.refunds, shop.refunds, shop.refunds))
+    adjourn("approve", first, "--by", "ana", "--note", "photos are clear")
+    adjourn("deny", second, "--by", "ben", "--note", "asked twice")
+    for run in (first, second):
+        assert isinstance(asyncio.run(advance(shop.refunds, run=run)), Completed)
+    said = " ".join(adjourn("inbox", third).out.split())
+    assert "before 2 decisions on refund in 90 days: 1 approved, 1 denied" in said
+    assert "denied by ben: asked twice · did not run" in said
+    assert "approved by ana: photos are clear · ran once" in said
+    assert "differs" not in said, "the same was decided before"

@@ -41,3 +41,27 @@ async def test_calls_that_are_shown_alike_are_the_same_action_although_their_dig
     assert one["digest"] != two["digest"]
     assert one["action"] == two["action"] != other["action"]
     assert (await admin.waiting("desk"))["action"] == ""
+
+
+async def test_an_approval_has_the_decisions_before_it_for_every_role_that_may_read(
+    server: Serving, admin: Client, people: People
+) -> None:
+    one, two = await admin.waiting("refunds"), await admin.waiting("refunds")
+    assert (await admin.decide(one, "approve", note="photos are clear")).status_code == 200
+    assert (await admin.decide(two, "deny", note="asked twice")).status_code == 200
+    await admin.until(one["run_id"], "completed")
+    await admin.until(two["run_id"], "completed")
+    item = await admin.waiting("refunds")
+    async with Client(server, people[1]["viewer"]) as viewer:
+        seen = (await viewer.get(f"interrupts/{at(item['ref'])}/before")).json()
+    assert (seen["approved"], seen["edited"], seen["denied"], seen["complete"]) == (1, 0, 1, True)
+    assert [(x["ref"], x["decision"]["note"]) for x in seen["nearest"]] == [
+        (two["ref"], "asked twice"),
+        (one["ref"], "photos are clear"),
+    ]
+    assert [x["outcome"]["state"] for x in seen["nearest"]] == ["not_run", "ran"]
+    assert seen["differs"] == []
+    question = await admin.waiting("desk")
+    nothing = (await admin.get(f"interrupts/{at(question['ref'])}/before")).json()
+    assert (nothing["tool"], nothing["nearest"], nothing["told"]) == ("", [], "")
+    assert (await admin.get("interrupts/r1:9.9%3F9/before")).status_code == 404

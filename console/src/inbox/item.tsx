@@ -12,6 +12,7 @@ import { choiceForm } from "./forms";
 import { Content, Head, History, Meta, Words } from "./showing";
 
 const StaleBanner = later(async () => (await import("./parts")).StaleBanner, true);
+const Before = later(async () => (await import("./parts")).Before, true);
 const ClosedStrip = later(async () => (await import("./parts")).ClosedStrip, true);
 
 interface Props {
@@ -86,6 +87,7 @@ export function ItemPane({ id, focus, onward }: Props) {
       {!seen.open && d.calm && seen.closed ? <ClosedStrip closed={seen.closed} /> : null}
       <Head seen={seen} editing={d.edit.value !== null} heading={heading} />
       <Content deciding={d} seen={seen} choose={choose} extra={extra} />
+      {seen.open && seen.item.kind === "approval" ? <Before item={id} /> : null}
       <Meta seen={seen} deciding={d} />
       {seen.open ? <Words text={seen.item.said} /> : null /* what it says by now, it did not say then */}
       <History seen={seen} />

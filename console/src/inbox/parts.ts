@@ -5,3 +5,4 @@ export { Decided } from "./decided";
 export { Fields } from "./fields";
 export { Form } from "./form";
 export { follow } from "./outcome";
+export { Before } from "./before";

@@ -47,13 +47,15 @@ class FoundLine(AuditLine, frozen=True):
     """A line with what else is known of it, as long as its run is there and was not erased.
 
     `program` and `title` are the run's; `opening` is the record that opened the interrupt it is
-    about, `record` the one that came of it, both as they are stored.
+    about, `record` the one that came of it, both as they are stored; `state` is the interrupt's by
+    now.
     """
 
     program: str = ""
     title: str = ""
     opening: str = ""
     record: str = ""
+    state: str = ""
 
 
 class AuditFilter(msgspec.Struct, frozen=True):

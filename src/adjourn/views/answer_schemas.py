@@ -18,6 +18,7 @@ from adjourn.views.halt_scope import HaltScope
 from adjourn.views.interrupt_view import InterruptSummary, InterruptView
 from adjourn.views.person_view import EndedSessions, NewKey, PersonView, SessionView
 from adjourn.views.run_view import RunGlance, RunSummary, RunView
+from adjourn.views.seen_before import SeenBefore
 from adjourn.views.step_view import TimelineView
 from adjourn.views.words import Role
 
@@ -317,6 +318,7 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     DroppedQuestions,
     AlikeErrors,
     RetriedError,
+    SeenBefore,
     RecordView,
     RequestView,
     CheckpointText,

@@ -2,7 +2,7 @@
 own words."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from msgspec.structs import asdict
@@ -28,14 +28,19 @@ from adjourn.core.run_status import RunStatus
 from adjourn.core.state import State
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.audit_entry import AuditEntry
+from adjourn.views.call_outcome import CallOutcome
+from adjourn.views.decision_view import decision_line
 from adjourn.views.interrupt_view import InterruptView, view_of
+from adjourn.views.seen_before import NOTHING, SeenBefore, seen_before
 from adjourn.views.timeline import Numbered, Timeline
 from adjourn.views.visible import lines, visible
 from adjourn.views.words import (
     EFFECTS,
     EXPIRY,
+    OUTCOMES,
     PROSE,
     InterruptStatus,
+    OutcomeState,
     interrupt_title,
     payload_line,
 )
@@ -48,6 +53,7 @@ class Item:
     interrupt: Interrupt
     view: InterruptView
     now: float
+    before: SeenBefore = NOTHING
 
     @property
     def is_open(self) -> bool:
@@ -89,9 +95,14 @@ async def look(rt: Runtime, interrupt: Interrupt) -> Item:
         AuditEntry.of(line) for line in audit if line.entry.get("interrupt") == interrupt.local
     ]
     status = row.shown(store.now(), await rt.halted())
-    return item_of(
+    item = item_of(
         records, interrupt, store.now(), title=row.title, run_status=status, attempts=attempts
     )
+
+    async def timeline(run: str) -> Timeline:
+        return Timeline.of(await store.load(run))
+
+    return replace(item, before=await seen_before(store, interrupt, timeline))
 
 
 def item_of(
@@ -138,6 +149,7 @@ def render(item: Item, width: int) -> Iterator[Text]:
     yield Text("")
     yield from _content(i, width)
     yield Text("")
+    yield from _seen(item, width)
     for name, text in _facts(item):
         yield from _labelled(f"{name:<7}", text, width)
     if item.view.said:
@@ -154,6 +166,35 @@ def _content(i: Interrupt, width: int) -> Iterator[Text]:
         yield from rows(found, width) if i.call.arguments else [Text("  no arguments", style=DIM)]
     elif i.payload is not None:
         yield from rows(list(fields(i.payload)), width)
+
+
+def _seen(item: Item, width: int) -> Iterator[Text]:
+    """Earlier decisions on the same tool, and what differs; nothing that says what to do."""
+    before = item.before
+    if not before.told:
+        return
+    yield from _labelled("before ", before.told, width)
+    for earlier in before.nearest:
+        parts = [f"{duration(item.now - earlier.decision.at)} ago", earlier.call]
+        parts.append(decision_line(earlier.decision))
+        if earlier.outcome:
+            parts.append(_came(earlier.outcome))
+        if not earlier.same_definition:
+            parts.append("the tool was defined otherwise")
+        yield from _labelled("       ", " · ".join(parts), width)
+    for difference in before.differs:
+        yield from _labelled("differs", difference.told, width)
+    yield Text("")
+
+
+def _came(outcome: CallOutcome) -> str:
+    """What came of a call, in a few words."""
+    word = OUTCOMES[outcome.state]
+    if outcome.state == OutcomeState.FAILED:
+        return f"{word}: {outcome.error}"
+    if outcome.took is None:
+        return word
+    return f"{word}, {duration(outcome.took)}"
 
 
 def _facts(item: Item) -> Iterator[tuple[str, str]]:

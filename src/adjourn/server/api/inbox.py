@@ -36,6 +36,8 @@ from adjourn.views.answer_schemas import (
 )
 from adjourn.views.audit_entry import AuditEntry
 from adjourn.views.interrupt_view import InterruptSummary, view_of
+from adjourn.views.seen_before import seen_before
+from adjourn.views.timeline import Timeline
 
 AT_ONCE = 25
 """Interrupts that are read from the store at once."""
@@ -114,6 +116,16 @@ async def get_interrupt(c: ApiRequest) -> Any:
     )
     tag = f'"{found.seq}-{shown.digest[:16]}-{shown.status}-{len(shown.attempts)}"'
     return answered(shown, {"ETag": tag})
+
+
+async def seen_before_interrupt(c: ApiRequest) -> Any:
+    """Earlier decisions on the tool of an approval."""
+
+    async def look(run: str) -> Timeline:
+        _, _, timeline = await c.desk.folds.whole(run)
+        return timeline
+
+    return await seen_before(c.rt.store, await c.rt.interrupt(c.path["interrupt"]), look)
 
 
 async def list_alike(c: ApiRequest) -> Any:

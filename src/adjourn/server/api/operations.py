@@ -68,6 +68,7 @@ from adjourn.views.fleet_view import FleetView
 from adjourn.views.halt_scope import HaltScope
 from adjourn.views.interrupt_view import InterruptSummary, InterruptView
 from adjourn.views.run_view import RunGlance, RunSummary, RunView
+from adjourn.views.seen_before import SeenBefore
 from adjourn.views.step_view import TimelineView
 
 OK, RUNS, INBOX, HALTS, AUDIT = (
@@ -410,6 +411,13 @@ OPERATIONS = [
         ref(Done),
         problems=DECIDES,
         body=thing(("value", "digest"), value=ANYTHING, digest=DIGEST, note=NOTE),
+    ),
+    Operation(
+        "GET /interrupts/{interrupt}/before",
+        "read",
+        "Earlier decisions on the same tool, and what differs this time.",
+        inbox.seen_before_interrupt,
+        ref(SeenBefore),
     ),
     Operation(
         "GET /interrupts/{interrupt}/alike",

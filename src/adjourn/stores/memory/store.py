@@ -192,12 +192,12 @@ class MemoryStore(Ruled, MemoryBook):
         if row is None:
             return FoundLine(line.scope, line.n, line.body, line.head)
         journal, asked = self._journals[row.id], self._interrupts[row.id]
-        opening = record = ""
+        opening = record = state = ""
         if waiting := asked.get(entry.get("interrupt", "")):
-            opening = _short(journal[waiting.seq - 1])
+            opening, state = _short(journal[waiting.seq - 1]), waiting.state
         if entry["verb"] == ANSWER and "seq" in entry:
             record = _short(journal[int(entry["seq"]) - 1])
-        known = (row.program, row.title, opening, record)
+        known = (row.program, row.title, opening, record, state)
         return FoundLine(line.scope, line.n, line.body, line.head, *known)
 
     def _lines(self, *, security: bool) -> list[AuditLine]:

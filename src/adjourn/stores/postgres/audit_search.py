@@ -31,7 +31,7 @@ INDEXES = {
 KNOWN = f"""
 select a.scope, a.n, a.body, a.head, coalesce(r.program, ''), coalesce(r.title, ''),
     coalesce(case when length(o.body) <= {LONGEST} then o.body end, ''),
-    coalesce(case when length(d.body) <= {LONGEST} then d.body end, '')
+    coalesce(case when length(d.body) <= {LONGEST} then d.body end, ''), coalesce(x.state, '')
 from ({{lines}}) a
 left join adjourn.run r on r.id = a.scope
 left join adjourn.interrupt x on x.run = r.n and x.i = {said("interrupt")}

@@ -23,7 +23,7 @@ INDEXES = {
 KNOWN = f"""
 select a.scope, a.n, a.body, a.head, coalesce(r.program, ''), coalesce(r.title, ''),
     coalesce(case when length(o.body) <= {LONGEST} then o.body end, ''),
-    coalesce(case when length(d.body) <= {LONGEST} then d.body end, '')
+    coalesce(case when length(d.body) <= {LONGEST} then d.body end, ''), coalesce(x.state, '')
 from ({{lines}}) a
 left join run r on r.id = a.scope
 left join interrupt x on x.run = r.n and x.i = a.body ->> '$.interrupt'

@@ -92,7 +92,7 @@ class Searching(ContractFixtures):
         opening, record = parse(line.opening), parse(line.record)
         assert isinstance(opening, Asked) and opening.args == {"order": "order-4417"}
         assert isinstance(record, Decided) and record.note == "ask for photos first"
-        assert line.program == "clerk"
+        assert (line.program, line.state) == ("clerk", "decided")
 
     async def test_the_security_log_is_not_found_by_its_name(self, store: Store) -> None:
         await store.note([{"verb": "login", "by": "ana", "from": "10.0.0.1"}])
