@@ -6,7 +6,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "src" / "adjourn"
 STORES = PACKAGE / "stores"
-DRIVERS = {"sqlite3", "psycopg", "psycopg_pool"}
+DRIVERS = {"sqlite3", "psycopg"}
 STATEMENT = re.compile(
     r"\s*(select\s.+\sfrom\s|insert\s+into\s|update\s+\w+\s+set\s|delete\s+from\s|create\s+(table|index)\s|pragma\s)",
     re.IGNORECASE | re.DOTALL,

@@ -5,20 +5,23 @@ Several statements go in one message, by the simple protocol: no prepared statem
 a session. What a transaction needs beyond that is set for that transaction alone.
 """
 
-from collections.abc import Mapping, Sequence
+import select
+import time
+from collections import deque
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import psycopg
 from psycopg import ClientCursor, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+from psycopg.pq import TransactionStatus
 
 from adjourn.errors import InvalidDefinition, StoreError
 from adjourn.stores.address import without_password
 
 Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
-Pool: TypeAlias = ConnectionPool[Connection]
 LISTEN = "listen"
 """The option of an address that names a way around a pooler."""
 DEFAULTS = {
@@ -30,6 +33,8 @@ DEFAULTS = {
     "tcp_user_timeout": "20000",
 }
 """A server that has gone without a word is noticed within half a minute."""
+LIFETIME, IDLE = 3_600.0, 600.0
+"""Seconds after which a connection is made anew, and after which one that nobody needs is closed."""
 PASSING = ("08", "40", "57P01", "57P02", "57P03", "25P03", "55P03", "53300", "57014")
 """How the codes of errors begin after which the same may succeed: connections, deadlocks, a server
 that stops or starts."""
@@ -69,18 +74,79 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-def pool(info: str, size: int) -> Pool:
-    """Up to so many connections, made when they are needed."""
-    return ConnectionPool(
-        info,
-        kwargs=OPTIONS,
-        min_size=0,
-        max_size=size,
-        open=True,
-        timeout=15.0,
-        name="adjourn",
-        num_workers=1,
-    )
+class Pool:
+    """Connections between two pieces of work. Each thread of the store takes one at a time, so there
+    are never more than threads.
+
+    A thread that finds none makes one itself: it waits for nobody, and how long it tries is its own
+    affair. Those that were cut while they waited are found without a message, and thrown away.
+    """
+
+    def __init__(self, info: str) -> None:
+        self._info = info
+        self._free: deque[tuple[Connection, float, float]] = deque()
+        """Each with when it was made and since when it waits; the one that waits longest is first."""
+        self._closed = False
+
+    @contextmanager
+    def connection(self) -> Generator[Connection]:
+        """A connection for one piece of work. Raises `psycopg.OperationalError` if there is no way
+        to the database."""
+        found = self._take()
+        if found is None:
+            db, made = connect(self._info), time.monotonic()
+        else:
+            db, made = found
+        try:
+            yield db
+        finally:
+            self._put_back(db, made)
+
+    def _take(self) -> tuple[Connection, float] | None:
+        while True:
+            try:
+                db, made, _ = self._free.pop()
+            except IndexError:
+                return None
+            if is_open(db):
+                return db, made
+            db.close()
+
+    def _put_back(self, db: Connection, made: float) -> None:
+        now = time.monotonic()
+        is_usable = db.info.transaction_status == TransactionStatus.IDLE
+        if self._closed or not is_usable or now - made > LIFETIME:
+            db.close()
+        else:
+            self._free.append((db, made, now))
+        self._shrink(now)
+
+    def _shrink(self, now: float) -> None:
+        """Close the one that has waited longest, if that was for long."""
+        try:
+            first = self._free.popleft()
+        except IndexError:
+            return
+        if now - first[2] > IDLE:
+            first[0].close()
+        else:
+            self._free.appendleft(first)
+
+    def close(self) -> None:
+        """Close those that wait. No work may be left."""
+        self._closed = True
+        while self._free:
+            self._free.pop()[0].close()
+
+
+def is_open(db: Connection) -> bool:
+    """Whether the server has said nothing to a connection that asks for nothing: if it has, that was
+    its last word."""
+    if db.closed:
+        return False
+    poll = select.poll()
+    poll.register(db.fileno(), select.POLLIN)
+    return not poll.poll(0)
 
 
 def messages(
@@ -97,8 +163,6 @@ def messages(
 
 def is_passing(error: BaseException) -> bool:
     """Whether the same may succeed when it is tried again."""
-    if isinstance(error, PoolTimeout | PoolClosed):
-        return False
     if not isinstance(error, psycopg.Error):
         return False
     if error.sqlstate is None:

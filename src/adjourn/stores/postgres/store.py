@@ -7,7 +7,6 @@ from itertools import chain, starmap
 from typing import Any
 
 import psycopg
-from psycopg_pool import PoolClosed, PoolTimeout
 
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord
@@ -23,11 +22,11 @@ from adjourn.stores.postgres import audit, conversation_turns, due, fleet, inbox
 from adjourn.stores.postgres.audit import PostgresAudit
 from adjourn.stores.postgres.connections import (
     Connection,
+    Pool,
     connect,
     is_overtaken,
     is_passing,
     messages,
-    pool,
     store_error,
     taken_apart,
 )
@@ -110,7 +109,7 @@ class PostgresStore(PostgresAudit):
         self._remembered = Remembered(now)
         self.now = self._remembered.now
         self._begin()
-        self._pool = pool(self._info, size + LISTING)
+        self._pool = Pool(self._info)
         self._crew = Crew(size, LANES, self._together)
         self._lists = Crew(LISTING)
         self._watch = Watch(self._direct, self.where, self.ask, self._remembered)
@@ -218,7 +217,7 @@ class PostgresStore(PostgresAudit):
         try:
             with self._pool.connection() as db:
                 alone = self._compare(db, batch)
-        except (psycopg.Error, PoolTimeout, PoolClosed):
+        except psycopg.Error:
             # nobody knows: their own records say
             alone = [request for request in batch if request.error is None]
             for request in alone:
@@ -275,7 +274,7 @@ class PostgresStore(PostgresAudit):
                         return work(db)
                     finally:
                         _roll_back(db)
-            except (psycopg.Error, PoolTimeout) as e:
+            except psycopg.Error as e:
                 if not is_passing(e) or time.monotonic() > until:
                     raise store_error(self.where, e) from e
                 time.sleep(pause)
