@@ -5,15 +5,16 @@ import { Dialog } from "../dialog";
 import { TOPICS } from "../generated/words";
 import { useLoaded } from "../loading";
 import { Failure } from "../states";
-import { Button, Command, Pill, refused, Time, toast } from "../ui";
+import { Button, Command, Pill, refused, sentence, Time, toast } from "../ui";
 import { Visible } from "../visible";
 import { count } from "../words";
-import type { EndpointView as Endpoint, LetterView as Letter } from "../generated/types";
+import type { EndpointView as Endpoint, LetterView as Letter, TestedEndpoint as Tested } from "../generated/types";
 import type { Page } from "../types";
 
 export function Endpoints() {
   const { data, error, again } = useLoaded((s) => get<Page<Endpoint>>("/endpoints", {}, s), []);
   const [adding, setAdding] = useState(false);
+  const [testing, setTesting] = useState("");
   const remove = (name: string): void => {
     post("/endpoints/remove", { name }).then(
       () => {
@@ -22,6 +23,19 @@ export function Endpoints() {
       },
       (e: unknown) => refused("Not removed", e),
     );
+  };
+  const test = (name: string): void => {
+    setTesting(name);
+    post<Tested>("/endpoints/test", { name })
+      .then(
+        (a) => {
+          const said = sentence(`${a.says} after ${a.took.toFixed(1)} s`);
+          if (a.arrived) toast("done", `A test arrived at ${name}.`, said);
+          else toast("fail", `The test did not arrive at ${name}.`, said);
+        },
+        (e: unknown) => refused("No test sent", e),
+      )
+      .finally(() => setTesting(""));
   };
   return (
     <section class="card pad stack" aria-labelledby="set-told">
@@ -52,6 +66,9 @@ export function Endpoints() {
                 {e.topics.length ? e.topics.join(", ") : "everything"} · since <Time at={e.at} />
               </div>
             </div>
+            <Button busy={testing === e.name ? "Sending…" : ""} label={`Send a test to ${e.name}`} onClick={() => test(e.name)}>
+              Send a test
+            </Button>
             <Button look="q" label={`Remove ${e.name}`} onClick={() => remove(e.name)}>
               Remove
             </Button>

@@ -8,6 +8,7 @@ import { choice, choose, type Choice } from "../theme";
 import { Button, refused } from "../ui";
 import { Visible } from "../visible";
 import { Endpoints, Letters } from "./notices";
+import { People, Sessions } from "./people";
 
 export function SettingsPage() {
   const who = me.value;
@@ -37,7 +38,6 @@ export function SettingsPage() {
             <Connection />
           </dd>
         </dl>
-        <p class="sm t3">Users and their roles are made where the store is: adjourn user add NAME --role approver</p>
         <div>
           <Button
             busy={busy ? "Sending…" : ""}
@@ -69,16 +69,18 @@ export function SettingsPage() {
           ))}
         </div>
       </section>
-      <section class="card pad stack" aria-labelledby="set-keys">
-        <h2 id="set-keys">Keys</h2>
-        <KeysTable />
-      </section>
+      <Sessions all={!denied("admin")} />
       {denied("admin") ? null : (
         <>
+          <People />
           <Endpoints />
           <Letters />
         </>
       )}
+      <section class="card pad stack" aria-labelledby="set-keys">
+        <h2 id="set-keys">Keyboard</h2>
+        <KeysTable />
+      </section>
     </main>
   );
 }
