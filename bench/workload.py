@@ -8,7 +8,8 @@ from typing import Any
 from words import LONG, SIZE, Pace, text
 
 from adjourn import Agent, MaxSteps, Policy, Tool, allow, ask, tool
-from adjourn.core.messages import ModelRequest, Reply, Text, ToolCall, Usage
+from adjourn.core.messages import ModelRequest, Reply, Text, ToolCall
+from adjourn.core.usage import Usage
 
 
 class Talker:

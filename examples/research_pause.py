@@ -16,8 +16,9 @@ from contextlib import chdir
 from pathlib import Path
 
 from adjourn import Agent, Completed, Recorded, Run, Runtime, TextArrived, ToolContext, tool
-from adjourn.core.messages import Delta, ModelRequest, Reply, Text, TextDelta, ToolCall, ToolResult, Usage, UserMessage
+from adjourn.core.messages import Delta, ModelRequest, Reply, Text, TextDelta, ToolCall, ToolResult, UserMessage
 from adjourn.core.records import Returned
+from adjourn.core.usage import Usage
 
 QUERIES = ["suppliers of cork", "cork suppliers", "who supplies cork", "cork supplier list"]
 LEDGER = Path("searches.jsonl")

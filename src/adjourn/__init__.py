@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     )
     from adjourn.core.decision import Decision
     from adjourn.core.interrupt import Interrupt, PendingToolCall as PendingToolCall, Seat as Seat
-    from adjourn.core.messages import Usage
+    from adjourn.core.usage import Usage
     from adjourn.core.policy import Policy
     from adjourn.core.policy_rule import Verdict as Verdict, allow, ask, deny
     from adjourn.core.rebuilt_requests import SentRequest as SentRequest
@@ -101,7 +101,7 @@ if TYPE_CHECKING:
     from adjourn.flow.flow import Flow
     from adjourn.flow.flow_context import FlowContext
     from adjourn.models.model import Model as Model
-    from adjourn.runtime.advance import Busy as Busy, Rested as Rested, Unfit as Unfit
+    from adjourn.runtime.advance_result import Busy as Busy, Rested as Rested, Unfit as Unfit
     from adjourn.runtime.checkpoint import Checkpoint
     from adjourn.runtime.outcome import Cancelled, Completed, Outcome, Paused, Stopped, is_paused
     from adjourn.runtime.run import Run
@@ -183,7 +183,7 @@ _HOMES = {
     "core.argument_conditions": "email_in eq ge gt host_in le lt matches ne one_of path_under under",
     "core.decision": "Decision",
     "core.interrupt": "Interrupt PendingToolCall Seat",
-    "core.messages": "Usage",
+    "core.usage": "Usage",
     "core.policy": "Policy",
     "core.policy_rule": "Verdict allow ask deny",
     "core.rebuilt_requests": "SentRequest",
@@ -205,7 +205,7 @@ _HOMES = {
     "flow.execution": "Execution",
     "flow.flow": "Flow",
     "models.model": "Model",
-    "runtime.advance": "Busy Rested Unfit",
+    "runtime.advance_result": "Busy Rested Unfit",
     "runtime.run": "Run",
     "views.run_view": "RunState",
     "runtime.runtime": "Runtime",

@@ -1,6 +1,7 @@
 """The records of a journal: what `Checkpoint.records` and `Recorded.record` hold, and their
 JSON."""
 
+from adjourn.core.record_codec import dump, parse
 from adjourn.core.records import (
     Accepted,
     AnyRecord,
@@ -41,8 +42,6 @@ from adjourn.core.records import (
     Upgraded,
     Verified,
     Yielded,
-    dump,
-    parse,
 )
 
 __all__ = [

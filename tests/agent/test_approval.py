@@ -26,7 +26,8 @@ from adjourn import (
 )
 from adjourn.core.authority import shown_digest
 from adjourn.core.digest import action_digest
-from adjourn.core.records import Asked, CancelAsked, Closed, Decided, Intended, Parked, Returned, dump, parse
+from adjourn.core.record_codec import dump, parse
+from adjourn.core.records import Asked, CancelAsked, Closed, Decided, Intended, Parked, Returned
 from adjourn.testing import FakeClock, ScriptedModel, call
 
 ran: list[Any] = []

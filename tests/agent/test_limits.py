@@ -20,7 +20,8 @@ from adjourn import (
     pause_for,
     tool,
 )
-from adjourn.core.messages import Reply, ToolCall, Usage
+from adjourn.core.messages import Reply, ToolCall
+from adjourn.core.usage import Usage
 from adjourn.testing import FakeClock, ScriptedModel, call
 
 

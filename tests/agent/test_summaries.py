@@ -9,20 +9,11 @@ from tests.agent.long_talks import conversation, look, looker, talk, words
 
 from adjourn import Agent, Checkpoint, Flow, MaxCost, ModelError, RunFailed, Runtime, summarise
 from adjourn.core.conversation_state import Thread
-from adjourn.core.messages import (
-    AssistantMessage,
-    Delta,
-    Message,
-    ModelRequest,
-    Reply,
-    Text,
-    ToolResult,
-    Usage,
-    UserMessage,
-)
+from adjourn.core.messages import AssistantMessage, Delta, Message, ModelRequest, Reply, Text, ToolResult, UserMessage
 from adjourn.core.records import Summarised
 from adjourn.core.summary import covered
 from adjourn.core.transcript import Transcript
+from adjourn.core.usage import Usage
 from adjourn.stores.memory import MemoryStore
 from adjourn.testing import ScriptedModel, call
 from adjourn.views.timeline import Timeline

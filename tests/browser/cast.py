@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from adjourn import Agent, Flow, FlowContext, MaxSteps, Policy, ToolContext, ask, gt, pause_for, tool
-from adjourn.core.messages import Delta, ModelRequest, Reply, Text, TextDelta, ToolResult, Usage, UserMessage
+from adjourn.core.messages import Delta, ModelRequest, Reply, Text, TextDelta, ToolResult, UserMessage
+from adjourn.core.usage import Usage
 from adjourn.testing.scripted import ScriptedModel, call
 
 FOLDER = "ADJOURN_TEST_FOLDER"

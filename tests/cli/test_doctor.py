@@ -16,7 +16,7 @@ from tests.cli.conftest import SECONDS, Run, begin
 from tests.cli.test_run import reached
 
 from adjourn import Agent, Policy, Runtime, ask
-from adjourn.stores.notification import DeliveryAttempt, Endpoint
+from adjourn.stores.outbox import DeliveryAttempt, Endpoint
 from adjourn.stores.sqlite import SQLiteStore
 
 GOOD = "0123456789abcdef0123456789abcdef"

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
 from adjourn import Agent, Run, Runtime, ToolContext, tool
-from adjourn.core.messages import Delta, ModelRequest, Reply, Text, TextDelta, ToolCall, ToolResult, Usage, UserMessage
+from adjourn.core.messages import Delta, ModelRequest, Reply, Text, TextDelta, ToolCall, ToolResult, UserMessage
 from adjourn.core.records import (
     AnyRecord,
     CancelAsked,
@@ -29,6 +29,7 @@ from adjourn.core.records import (
 )  # fmt: skip
 from adjourn.core.state import State
 from adjourn.core.status import RUNNABLE
+from adjourn.core.usage import Usage
 from adjourn.errors import AdjournError, Halted
 from adjourn.stores.protocol import Filter, Store
 from adjourn.testing import FakeClock

@@ -11,7 +11,7 @@ from adjourn import Agent, Decision, InterruptClosed, NotAllowed, Policy, Runtim
 from adjourn.core.authority import violations
 from adjourn.core.messages import ToolResult
 from adjourn.core.records import Asked, Closed
-from adjourn.stores.notification import Endpoint
+from adjourn.stores.outbox import Endpoint
 from adjourn.stores.protocol import Filter
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.testing import FakeClock, ScriptedModel, call

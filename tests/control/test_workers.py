@@ -15,7 +15,7 @@ from tests.control.world import LIMIT, Ledger, act, call, does, says, script, so
 
 from adjourn import Runtime
 from adjourn.core.records import AnyRecord, Claimed, Intended, Replied, Returned, Started
-from adjourn.core.run_status import RunStatus
+from adjourn.core.status import RunStatus
 from adjourn.stores.protocol import Filter
 
 CREATED = 8

@@ -15,7 +15,8 @@ from typing import Annotated, Any
 import msgspec
 
 from adjourn import Agent, MaxSteps, ModelError, Policy, Resource, Tool, ToolContext, ask, pause_for, tool
-from adjourn.core.messages import Delta, ModelRequest, Reply, Text, TextDelta, ToolCall, Usage, UserMessage
+from adjourn.core.messages import Delta, ModelRequest, Reply, Text, TextDelta, ToolCall, UserMessage
+from adjourn.core.usage import Usage
 
 LIMIT = 30.0
 """Seconds after which a test that waits has failed."""

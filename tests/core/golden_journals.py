@@ -6,7 +6,8 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from adjourn.core.records import AnyRecord, parse, parse_list
+from adjourn.core.record_codec import parse, parse_list
+from adjourn.core.records import AnyRecord
 
 TESTS = Path(__file__).parents[1]
 Journal = list[tuple[int, AnyRecord]]

@@ -13,7 +13,7 @@ OUTPUT = ToolCall(id="o", tool=OUTPUT_TOOL)
 
 
 def begun() -> Thread:
-    return root_thread(STARTED, "go", None)
+    return root_thread(STARTED, None)
 
 
 def reads(thread: Thread) -> list[str]:

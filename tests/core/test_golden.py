@@ -22,7 +22,7 @@ from adjourn import (
 )
 from adjourn.core.envelope import VERSION
 from adjourn.core.messages import UserMessage
-from adjourn.core.records import dump_list
+from adjourn.core.record_codec import dump_list
 from adjourn.stores.memory import MemoryStore
 from adjourn.testing.scripted import ScriptedModel, call
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adjourn.core.messages import Text, ToolCall, Usage
+from adjourn.core.messages import Text, ToolCall
 from adjourn.core.quarantine import LOST, is_executing, is_poisoned, is_suspect, question
 from adjourn.core.records import (
     AnyRecord,
@@ -26,6 +26,7 @@ from adjourn.core.records import (
     Verified,
 )
 from adjourn.core.state import State
+from adjourn.core.usage import Usage
 
 STARTED = Started(run="r", kind="agent", program="a", input="go")
 REPLIED = Replied(parts=(ToolCall(id="c", tool="pay"),))

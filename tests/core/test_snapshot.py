@@ -13,9 +13,9 @@ from tests.flow.test_random import in_one_runtime, moves
 
 from adjourn.core import snapshot as image
 from adjourn.core import transcript
+from adjourn.core.belief import FoldAgain
 from adjourn.core.records import AnyRecord, CancelCause, Started
 from adjourn.core.state import State
-from adjourn.core.trust import FoldAgain
 from adjourn.stores.memory import MemoryStore
 from adjourn.testing import FakeClock, env
 

@@ -29,10 +29,7 @@ INTERNAL: dict[str, str] = {
     "Deciders": "is_right of trusting",
     "Flow": "program fingerprint graph load",
     "FlowContext": "leftover",
-    "Guard": (
-        "address check_host check_origin check_page enter identify is_encrypted limit login login_by_link logout recognise "
-        "transport_security"
-    ),
+    "Guard": "address check_host check_origin check_page enter identify is_encrypted limit login login_by_link logout recognise",
     "Runtime": "store worker deliver row keep_sealed",
     "SigningKey": "sealed saved_line",
     "Tool": "bind check_ahead is_complete read validate",

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from adjourn.views.answer_schemas import ANSWERS, schemas
+from adjourn.views.api_answers import ANSWERS, schemas
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "views.md"
 PREFIX = "#/components/schemas/"

@@ -21,7 +21,7 @@ from adjourn.stores.sqlite import SQLiteStore
 FENCE = "tests/driver/test_fence.py::test_"
 STEPS = "tests/bodies/test_clock_steps.py::test_"
 CLOSING = "tests/runtime/test_closing.py::test_"
-ADVANCE = "tests/runtime/test_advance.py::test_"
+ADVANCE = "tests/runtime/test_advance_result.py::test_"
 CLAIMING = "tests/runtime/test_claiming.py::test_"
 WAITERS = "tests/runtime/test_waiters.py::test_"
 KNOWN = "tests/runtime/test_known_here.py::test_"

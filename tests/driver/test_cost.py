@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from adjourn import Agent, MaxSteps, Policy, Runtime, ask, is_paused, tool
-from adjourn.core.messages import ModelRequest, Reply, Text, ToolCall, Usage
-from adjourn.core.records import Intended, Replied, Returned, dump
+from adjourn.core.messages import ModelRequest, Reply, Text, ToolCall
+from adjourn.core.record_codec import dump
+from adjourn.core.records import Intended, Replied, Returned
 from adjourn.core.state import State
+from adjourn.core.usage import Usage
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.testing import FakeClock

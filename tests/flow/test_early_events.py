@@ -17,7 +17,7 @@ from tests.runtime.world import LIMIT
 from adjourn import Execution, Flow, FlowContext, Runtime, testing
 from adjourn.core.records import Closed, Decided, Emitted, Intended, Suspended
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.notification import Endpoint
+from adjourn.stores.outbox import Endpoint
 
 
 class Shop:

@@ -24,7 +24,7 @@ ROOMS = ("core", "driver", "bodies", "agent", "flow", "runtime", "views")
 ALLOWED = {
     "core/argument_conditions.py": "addresses, hosts and paths of files",
     "core/halt.py": "the scope of a halt",
-    "core/hold.py": "the scope of a hold",
+    "core/legal_hold.py": "the scope of a hold",
     "core/schema_document.py": "JSON pointers",
     "guests/langgraph_held.py": "the name that LangGraph gives to a part of a graph",
     "stores/audit_key.py": "a comment in a file of keys",

@@ -16,7 +16,7 @@ from adjourn.errors import AdjournError, LeaseLost
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.postgres import store as postgres
-from adjourn.stores.postgres.crew import Together
+from adjourn.stores.postgres.batch_threads import Together
 from adjourn.stores.protocol import Bell, Store
 from adjourn.stores.rules.transaction import StoreRule
 from adjourn.stores.sqlite import store as sqlite

@@ -14,9 +14,10 @@ from tests.runtime.world import LIMIT
 
 from adjourn import Agent, Policy, Runtime, ToolContext, allow, ask, tool
 from adjourn.core import chapter, chapter_rule
-from adjourn.core.records import AnyRecord, Chapter, Claimed, Decided, Released, Said, Started, parse
+from adjourn.core.belief import FoldAgain
+from adjourn.core.record_codec import parse
+from adjourn.core.records import AnyRecord, Chapter, Claimed, Decided, Released, Said, Started
 from adjourn.core.state import State
-from adjourn.core.trust import FoldAgain
 from adjourn.driver.cold_start import folded
 from adjourn.errors import Refused, StoreError
 from adjourn.stores.memory import MemoryStore

@@ -9,7 +9,7 @@ import pytest
 from tests.runtime.world import LIMIT
 
 from adjourn import Agent, InvalidDefinition, Paused, Runtime, tool
-from adjourn.core.records import dump
+from adjourn.core.record_codec import dump
 from adjourn.core.state import State
 from adjourn.driver.cold_start import size_of
 from adjourn.runtime.state_cache import RECORD, Folded, StateCache

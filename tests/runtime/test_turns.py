@@ -29,10 +29,12 @@ from adjourn import (
     trim,
 )
 from adjourn.core import request_digest as request
-from adjourn.core.messages import AssistantMessage, Delta, Message, ModelRequest, Reply, Text, Usage, UserMessage
+from adjourn.core.messages import AssistantMessage, Delta, Message, ModelRequest, Reply, Text, UserMessage
+from adjourn.core.record_codec import dump
 from adjourn.core.record_parts import Ref
-from adjourn.core.records import Started, dump
+from adjourn.core.records import Started
 from adjourn.core.state import State
+from adjourn.core.usage import Usage
 from adjourn.stores.memory import MemoryStore
 from adjourn.testing.oracle import CheckedStore
 from adjourn.testing.scripted import ScriptedModel, call

@@ -12,8 +12,8 @@ from tests.server.world import MAKERS, ROLES, Client, at, eventually
 
 from adjourn.server import Serving, Users, serving
 from adjourn.server.api.operations import OPERATIONS
+from adjourn.server.api_request import Operation
 from adjourn.server.notifications import webhook as outlet
-from adjourn.server.operation import Operation
 from adjourn.server.users import key_id
 from adjourn.stores.audit import SECURITY
 

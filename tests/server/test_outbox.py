@@ -15,7 +15,7 @@ from adjourn import Runtime, is_paused
 from adjourn.core.records import Asked, RunCancelled, RunCompleted, Suspended
 from adjourn.errors import AdjournError
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.notification import Endpoint
+from adjourn.stores.outbox import Endpoint
 from adjourn.stores.protocol import Filter, Store
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.testing.faults import Fault, Faulty

@@ -10,7 +10,7 @@ from adjourn import Runtime
 from adjourn.core.codec import decode
 from adjourn.server import Postman, Serving, Users
 from adjourn.server.api.operations import OPERATIONS
-from adjourn.stores.notification import Endpoint
+from adjourn.stores.outbox import Endpoint
 
 OF_A_RUN = [o for o in OPERATIONS if "{run}" in o.path]
 BODIES: dict[str, dict[str, Any]] = {

@@ -9,8 +9,8 @@ from tests.server.world import ROLES, Client, at
 
 from adjourn.server import Serving, Users
 from adjourn.server.api.operations import OPERATIONS
+from adjourn.server.api_request import Operation
 from adjourn.server.auth import RIGHTS, Identity
-from adjourn.server.operation import Operation
 
 MAY = {
     "read": {"viewer", "operator", "approver", "admin"}, "control": {"operator", "admin"}, "decide": {"approver", "admin"},

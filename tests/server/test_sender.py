@@ -16,7 +16,7 @@ from adjourn.errors import Invalid
 from adjourn.server import Postman, Serving, add_webhook, serving
 from adjourn.server.notifications.sender import BACKOFF, HOLD, signed
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.notification import Endpoint
+from adjourn.stores.outbox import Endpoint
 from adjourn.stores.protocol import Store
 from adjourn.stores.sqlite import SQLiteStore
 

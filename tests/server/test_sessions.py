@@ -10,6 +10,7 @@ from tests.server.world import Client, Time, programs
 
 from adjourn.server import Guard, Serving, Users, serving, users_path
 from adjourn.server.auth import set_cookie
+from adjourn.server.security_headers import transport_security
 
 
 async def login(client: Client, key: str) -> httpx.Response:
@@ -281,7 +282,7 @@ async def test_without_a_trusted_proxy_nobody_chooses_their_own_address(server: 
 def test_a_public_name_that_is_https_stays_https(host: str, sent: bool) -> None:
     """On a loopback name it would take every other server of this machine along."""
     guard = Guard(["https://ops.example.com", "http://127.0.0.1:8765", "https://localhost:8443"])
-    assert bool(guard.transport_security(host)) is sent
+    assert bool(transport_security(guard, host)) is sent
     guard.users.close()
 
 

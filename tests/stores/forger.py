@@ -5,10 +5,10 @@ from typing import Any, Protocol
 
 import msgspec
 
-from adjourn.core.records import parse
+from adjourn.core.record_codec import parse
 from adjourn.stores.audit import AuditLine, chain
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.notification import Endpoint
+from adjourn.stores.outbox import Endpoint
 from adjourn.stores.protocol import Halt
 from adjourn.stores.seals import Seal, seal_hash
 from adjourn.stores.sqlite.connection import connect

@@ -10,7 +10,7 @@ from tests.stores.test_sqlite import opened
 
 from adjourn.core.records import CancelAsked, Decided, Emitted, Parked, RunCancelled, RunCompleted, Said, Stepped
 from adjourn.stores.fleet import Misfit
-from adjourn.stores.notification import Endpoint
+from adjourn.stores.outbox import Endpoint
 from adjourn.stores.protocol import Lease, Store
 from adjourn.stores.sqlite import SQLiteStore, scrub
 from adjourn.stores.sqlite.connection import connect

@@ -17,7 +17,7 @@ from adjourn.errors import AuditBroken, UnknownRun
 from adjourn.stores.audit import SECURITY, BrokenChain
 from adjourn.stores.audit_key import SecretKey
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.notification import Endpoint
+from adjourn.stores.outbox import Endpoint
 from adjourn.stores.protocol import Halt, Store
 from adjourn.stores.seals import Anchor, Seal
 from adjourn.stores.sqlite import SQLiteStore
@@ -236,7 +236,7 @@ async def test_a_gated_call_that_nobody_agreed_to_is_found_in_a_journal(world: W
     """However it came to be there: a check reads the whole journal as the transaction should have."""
     intent = Intended(call="1.0", tool="pay", gate=(ApprovalSlot("ask pay"),), grant="1.0?0")
     if isinstance(world.store, MemoryStore):
-        from adjourn.core.records import dump
+        from adjourn.core.record_codec import dump
         from adjourn.stores.audit import chain
 
         row, body = world.store._runs["done1"], dump(intent)

@@ -10,7 +10,7 @@ from adjourn.core.status import Status
 from adjourn.errors import Conflict, StoreError
 from adjourn.stores.address import open_store
 from adjourn.stores.erasure import Pruning
-from adjourn.stores.notification import Endpoint
+from adjourn.stores.outbox import Endpoint
 from adjourn.stores.protocol import Filter, Store
 from adjourn.stores.sqlite.connection import connect
 from adjourn.stores.transfer import transfer

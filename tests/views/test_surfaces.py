@@ -14,7 +14,7 @@ from adjourn import Agent, Policy, Run, Runtime, ask, tool
 from adjourn.cli.command_table import app
 from adjourn.core.codec import decode, encode
 from adjourn.server import serving
-from adjourn.stores.notification import Endpoint
+from adjourn.stores.outbox import Endpoint
 from adjourn.testing.scripted import ScriptedModel, call
 from adjourn.views.interrupt_view import InterruptSummary
 from adjourn.views.run_view import RunGlance, RunSummary, RunView

@@ -16,7 +16,6 @@ from adjourn.core.authority import objection, people, shown_digest
 from adjourn.core.conversation_state import SpokenText, Thread
 from adjourn.core.digest import action_digest
 from adjourn.core.ids import ancestors, is_within, limit_step, limits_at, model_step, summary_step
-from adjourn.core.messages import Usage
 from adjourn.core.plan import Ask, Go, Judged, Plan, Refuse, Step, wind_up
 from adjourn.core.policy import DEFAULT, Judgement, strictest
 from adjourn.core.policy_rule import ToolTraits, Verdict
@@ -24,6 +23,7 @@ from adjourn.core.records import NEVER, Asked, Fact, Intended, Returned, RunComp
 from adjourn.core.signatures import is_genuine
 from adjourn.core.state import Call, State
 from adjourn.core.stop_conditions import External, Leaf, Progress, TextMention, ToolCalled, Tripped
+from adjourn.core.usage import Usage
 from adjourn.driver.program import StepHandle
 from adjourn.errors import Invalid, InvalidDefinition
 

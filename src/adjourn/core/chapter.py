@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from adjourn.core.call import Phase
-from adjourn.core.plain_data import as_plain, from_plain
+from adjourn.core.packed_state import as_plain, from_plain
 from adjourn.core.records import AnyRecord, Chapter
 from adjourn.core.status import CANCELS, ENDED, Status
 

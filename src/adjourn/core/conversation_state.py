@@ -1,19 +1,22 @@
 """What an agent's records mean: threads of messages, one per agent in the run (the root's path is
-"")."""
+""); and what a model's reply means for its thread and its run."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adjourn.core.ids import tool_call_id, turn_id
+from adjourn.core.call import Call
+from adjourn.core.codec import encode
+from adjourn.core.ids import call_number, model_step, summary_step, tool_call_id, turn_id
 from adjourn.core.messages import (
     AssistantMessage,
     Message,
     Text,
     ToolCall,
     ToolResult,
-    Usage,
     UserMessage,
     calls_of,
     text_of,
@@ -22,6 +25,10 @@ from adjourn.core.record_parts import Sent, Summary
 from adjourn.core.records import Broke, Replied, Started, Summarised
 from adjourn.core.request_digest import put_together
 from adjourn.core.transcript import Messages, Transcript
+from adjourn.core.usage import Usage
+
+if TYPE_CHECKING:
+    from adjourn.core.state import State
 
 OUTPUT_TOOL = "final_result"
 """The reserved name of the call with which a model hands over a structured output."""
@@ -119,7 +126,7 @@ class SpokenText:
 
     __slots__ = ("_thread",)
 
-    def __init__(self, thread: "Thread") -> None:
+    def __init__(self, thread: Thread) -> None:
         self._thread = thread
 
     def __contains__(self, text: object) -> bool:
@@ -153,7 +160,7 @@ class Thread(msgspec.Struct):
     answered: bool = False
     goal: str = ""
     since: list[str] = []
-    frames: list["InterruptedWork"] = []
+    frames: list[InterruptedWork] = []
     usage: Usage = Usage()
     at: float = 0.0
     waited: float = 0.0
@@ -318,7 +325,7 @@ class Thread(msgspec.Struct):
             found.append(arrived.message)
         return found
 
-    def _frames(self, pending: list[PendingMessage]) -> "list[InterruptedWork]":
+    def _frames(self, pending: list[PendingMessage]) -> list[InterruptedWork]:
         """The lines of work that are open once `pending` was read, oldest first."""
         at = max((message.at for message in pending if not message.call), default=0.0)
         kept = [frame for frame in self.frames if at - frame.at < FRAME_LIFE]
@@ -377,8 +384,16 @@ class Thread(msgspec.Struct):
         self.requests += 1
 
 
-def root_thread(started: Started, goal: str, before: Transcript | None) -> Thread:
+def input_text(value: Any) -> str:
+    """An input as the words of a user."""
+    if isinstance(value, str):
+        return value
+    return encode(value).decode()
+
+
+def root_thread(started: Started, before: Transcript | None) -> Thread:
     """The conversation of a run that begins; `before`, what was said in the turns before it."""
+    goal = input_text(started.input)
     transcript = begins_with(started, before)
     began = len(transcript)
     transcript.append(UserMessage(goal))
@@ -392,3 +407,35 @@ def root_thread(started: Started, goal: str, before: Transcript | None) -> Threa
         summary=started.summary,
         told=(began, began + 1),
     )
+
+
+def replied(state: State, _seq: int, record: Replied) -> None:
+    _counted(state, record)
+    state.faults.pop(model_step(record.path), None)
+    for id, part in state.threads[record.path].replied(record):
+        state.called.add(part.tool)
+        if record.drawn:
+            args = record.drawn.get(call_number(id), part.args)
+        else:
+            args = part.args
+        state._spawn(Call(id, part.tool, args, record.path))
+
+
+def broke(state: State, _seq: int, record: Broke) -> None:
+    _counted(state, record)
+    state.threads[record.path].broke(record)
+
+
+def summarised(state: State, _seq: int, record: Summarised) -> None:
+    _counted(state, record)
+    state.faults.pop(summary_step(record.path), None)
+    state.threads[record.path].summarised(record)
+
+
+def _counted(state: State, record: Replied | Broke | Summarised) -> None:
+    """A model call."""
+    state.usage = state.usage + record.usage
+    if record.sent is not None:
+        state.bodies |= record.sent.bodies
+    state.steps += 1
+    state.deaths = state.lost = 0

@@ -14,7 +14,8 @@ import msgspec
 from adjourn.core.codec import MAX_BYTES, MAX_DEPTH, MAX_PARTS, encode, has_more_parts, loads
 from adjourn.core.conversation_state import messages_from
 from adjourn.core.messages import Message
-from adjourn.core.records import AnyRecord, Started, dump_list, parse_list
+from adjourn.core.record_codec import dump_list, parse_list
+from adjourn.core.records import AnyRecord, Started
 from adjourn.errors import CheckpointInvalid, Invalid
 
 FORMAT = "adjourn/checkpoint"

@@ -12,6 +12,7 @@ import msgspec
 
 from adjourn.core import deadlines
 from adjourn.core.authority import gate_of, groups_of, people, shown_digest
+from adjourn.core.belief import is_vouched
 from adjourn.core.call import Call, Phase, VerifyAnswer, answers_of
 from adjourn.core.digest import action_digest
 from adjourn.core.doubt import AGAIN
@@ -43,7 +44,6 @@ from adjourn.core.records import (
 )
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
-from adjourn.core.trust import is_vouched
 
 UNDO_ATTEMPTS = 3
 LEFT = (

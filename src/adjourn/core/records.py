@@ -12,8 +12,9 @@ from typing import Any, Literal, final
 
 import msgspec
 
-from adjourn.core.messages import ReplyPart, Usage
+from adjourn.core.messages import ReplyPart
 from adjourn.core.record_parts import ApprovalSlot, DecisionSeal, Ref, Sent, Summary
+from adjourn.core.usage import Usage
 
 
 class Record(
@@ -564,28 +565,3 @@ AnyRecord = Started | Command | Fact | Move | Erased | Chapter
 def disowned(records: Iterable[AnyRecord]) -> set[int]:
     """The records among these that do not count, by their seq."""
     return {record.seq for record in records if type(record) is Disowned}
-
-
-_encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(AnyRecord)
-_list_decoder = msgspec.json.Decoder(list[AnyRecord])
-
-
-def dump(record: Record) -> str:
-    """A record as one line of JSON."""
-    return _encoder.encode(record).decode()
-
-
-def parse(body: str | bytes) -> AnyRecord:
-    """The record of a line that `dump` made; raises `msgspec.ValidationError` otherwise."""
-    return _decoder.decode(body)
-
-
-def parse_list(body: str | bytes) -> list[AnyRecord]:
-    """A JSON array of records."""
-    return _list_decoder.decode(body)
-
-
-def dump_list(records: list[AnyRecord]) -> str:
-    """A JSON array of records."""
-    return _encoder.encode(records).decode()

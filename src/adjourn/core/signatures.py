@@ -17,6 +17,7 @@ import msgspec
 
 from adjourn.core.authority import shown_digest
 from adjourn.core.digest import action_digest, digest
+from adjourn.core.record_codec import dump
 from adjourn.core.record_parts import DecisionSeal
 from adjourn.core.records import (
     AnyRecord,
@@ -41,7 +42,6 @@ from adjourn.core.records import (
     Suspended,
     Verified,
     Yielded,
-    dump,
 )
 from adjourn.errors import InvalidDefinition
 

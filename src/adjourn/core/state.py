@@ -10,10 +10,12 @@ from typing import Any
 import msgspec
 
 from adjourn.core import command_effects as words
-from adjourn.core import doubt, reply_effects
+from adjourn.core import conversation_state as conversation
+from adjourn.core import doubt
 from adjourn.core import flow_events as events
 from adjourn.core import records as r
 from adjourn.core.authority import Vote, goes_on, shapes, votes_of
+from adjourn.core.belief import Belief
 from adjourn.core.call import (
     OWING,
     Basis,
@@ -26,10 +28,17 @@ from adjourn.core.call import (
     VerifyAnswer,
 )
 from adjourn.core.chapter import begun
-from adjourn.core.conversation_state import PendingMessage, Thread, late_result
+from adjourn.core.conversation_state import (
+    PendingMessage,
+    Thread,
+    input_text,
+    late_result,
+    root_thread,
+)
 from adjourn.core.decision_effects import DECIDED, LOST, forked, is_settled, memo_of
 from adjourn.core.done_calls import Effects
 from adjourn.core.flow_state import FlowFold
+from adjourn.core.graph import read_graph
 from adjourn.core.ids import (
     StepId,
     StepIdKind,
@@ -37,19 +46,18 @@ from adjourn.core.ids import (
     compensation_number,
     is_undo,
     natural_key,
+    parse_fork,
     path_of,
     question_id,
     undo_target,
 )
 from adjourn.core.interrupt import Interrupt, view
-from adjourn.core.messages import Message, Usage, UserMessage
-from adjourn.core.reply_effects import input_text
-from adjourn.core.run_status import run_status
+from adjourn.core.messages import Message, UserMessage
 from adjourn.core.signatures import Trust
-from adjourn.core.status import ENDED, Status, after
+from adjourn.core.status import ENDED, Status, after, run_status
 from adjourn.core.tombstone import erased
 from adjourn.core.transcript import Transcript
-from adjourn.core.trust import Belief
+from adjourn.core.usage import Usage
 
 
 class State(msgspec.Struct):
@@ -167,7 +175,7 @@ class State(msgspec.Struct):
         return self.started.fingerprint
 
     def open_records(self) -> list[r.Asked | r.Suspended]:
-        """What is asked or waited for now."""
+        """The interrupts, timers and events that the run waits for now."""
         return [opened.record for opened in self.open.values()]
 
     def open_suspensions(self) -> list[r.Suspended]:
@@ -237,6 +245,22 @@ class State(msgspec.Struct):
         return list(root.whole() if self.ended else root.request())
 
     # Folding
+
+    def _started(self, _seq: int, record: r.Started) -> None:
+        self.run, self.started = record.run, record
+        self.requesters |= set(record.requesters)
+        if record.forked_from:
+            self.forked_at = parse_fork(record.forked_from)[1]
+        if record.kind == "agent":
+            self.threads[""] = root_thread(record, self.before)
+        elif record.graph is not None:
+            self.flow = FlowFold(read_graph(record.graph), touched=record.at)
+            self.flow.begin(record.input)
+            self._activate()
+
+    def _released(self, _seq: int, record: r.Released) -> None:
+        # What was cut off was paid for. It is no step: it will be taken again.
+        self.usage = self.usage + record.usage
 
     def _intended(self, _seq: int, record: r.Intended) -> None:
         call = self.live.get(record.call)
@@ -500,12 +524,12 @@ def _undoing(record: r.Asked | r.Suspended) -> bool:
 _SHAPING = frozenset({r.Started, r.Decided, r.Said, r.Emitted, r.Resumed, r.Forked})
 _GOING_ON = frozenset({r.Suspended, r.Yielded, r.Verified})
 _ON: dict[type, Callable[[State, int, Any], None]] = {
-    r.Started: reply_effects.started,
+    r.Started: State._started,
     r.Claimed: doubt.claimed,
-    r.Released: reply_effects.released,
-    r.Replied: reply_effects.replied,
-    r.Broke: reply_effects.broke,
-    r.Summarised: reply_effects.summarised,
+    r.Released: State._released,
+    r.Replied: conversation.replied,
+    r.Broke: conversation.broke,
+    r.Summarised: conversation.summarised,
     r.Intended: State._intended,
     r.Returned: State._returned,
     r.Suspended: State._suspended,

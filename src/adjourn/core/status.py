@@ -1,4 +1,5 @@
-"""Every legal move of a run's status. Nothing outside this file changes one."""
+"""Every legal move of a run's status, and the status that people see of it. Nothing outside this
+file decides either."""
 
 from enum import StrEnum
 
@@ -131,6 +132,52 @@ def after(status: Status | None, record: Record) -> Status | None:
     if status in ENDED or kind is Started:
         return None
     return status
+
+
+class RunStatus(StrEnum):
+    """The statuses that are stored (see `Status`), and four that follow from them and from what is
+    around the run."""
+
+    READY = "ready"
+    RUNNING = "running"
+    WAITING = "waiting"
+    HELD = "held"
+    FAILED = "failed"
+    PAUSING = "pausing"
+    PAUSED = "paused"
+    CANCELLING = "cancelling"
+    STUCK = "stuck"
+    COMPLETED = "completed"
+    STOPPED = "stopped"
+    CANCELLED = "cancelled"
+
+
+def run_status(
+    status: Status,
+    *,
+    held: bool = False,
+    leased: bool = False,
+    failed: bool = False,
+    stopped: bool = False,
+) -> RunStatus:
+    """What people see; the first of these that is true.
+
+    Args:
+        status: the stored status.
+        held: it waits for a halt to be lifted, and the halt is on.
+        leased: a worker that is alive has the run; it is then `running`, if it is ready.
+        failed: all of its open interrupts are errors; it is then `failed`, if it is waiting.
+        stopped: it was completed by a limit.
+    """
+    if held:
+        return RunStatus.HELD
+    if leased and status == Status.READY:
+        return RunStatus.RUNNING
+    if failed and status == Status.WAITING:
+        return RunStatus.FAILED
+    if stopped and status == Status.COMPLETED:
+        return RunStatus.STOPPED
+    return RunStatus(status.value)
 
 
 def to_mermaid() -> str:

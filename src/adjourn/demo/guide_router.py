@@ -47,7 +47,7 @@ async def _answer(
 
     from adjourn.errors import AdjournError
     from adjourn.server.problem import Problem, respond
-    from adjourn.server.static_files import HEADERS
+    from adjourn.server.security_headers import HEADERS
 
     guard, request = app.state.desk.guard, Request(scope, receive)
     try:

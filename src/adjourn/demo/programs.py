@@ -16,9 +16,9 @@ from adjourn.core.messages import (
     TextDelta,
     ToolCall,
     ToolResult,
-    Usage,
     UserMessage,
 )
+from adjourn.core.usage import Usage
 from adjourn.demo.ledger import is_known, write_entry
 from adjourn.testing.scripted import Scripted, ScriptedModel, call
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
+from adjourn.core.belief import FoldAgain
 from adjourn.core.records import AnyRecord
 from adjourn.core.signatures import Trust
 from adjourn.core.snapshot_part import SnapshotPart
 from adjourn.core.state import State
-from adjourn.core.trust import FoldAgain
 from adjourn.driver.earlier_turns import EarlierTurns
 from adjourn.errors import AdjournError, BrokenHistory
 from adjourn.stores.protocol import Store

@@ -11,7 +11,6 @@ import msgspec
 from adjourn.core import chapter
 from adjourn.core.call import Call, OpenInterrupt, Phase
 from adjourn.core.halt import scopes
-from adjourn.core.messages import Usage
 from adjourn.core.plan import Plan, Step, plan, resting, unauthorised
 from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.core.records import (
@@ -32,6 +31,7 @@ from adjourn.core.records import (
 )
 from adjourn.core.state import State
 from adjourn.core.status import Status
+from adjourn.core.usage import Usage
 from adjourn.driver import unfinished_bodies as flights
 from adjourn.driver.clock import Clock, DriveTime, StoreTime, SystemClock, TimedEvent
 from adjourn.driver.cold_start import folded

@@ -5,11 +5,12 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from adjourn.core.messages import Message, Usage
+from adjourn.core.messages import Message
 from adjourn.core.plan import Step
 from adjourn.core.records import Broke, Fact, Summarised
 from adjourn.core.request_digest import Outgoing
 from adjourn.core.state import State
+from adjourn.core.usage import Usage
 from adjourn.driver.live_feed import Published, TextArrived
 from adjourn.driver.threads import end_if_forked
 

@@ -20,8 +20,8 @@ from adjourn.runtime.answers import answered, check_event
 from adjourn.runtime.checkpoint import Checkpoint, taken_over
 from adjourn.runtime.local_runtime import LocalRuntime
 from adjourn.runtime.outcome import Outcome, failure, outcome_of
-from adjourn.runtime.prepare import fitting, resuming
 from adjourn.runtime.program_choice import check_resources
+from adjourn.runtime.resumption import fitting, resuming
 from adjourn.stores.protocol import Filter
 
 if TYPE_CHECKING:

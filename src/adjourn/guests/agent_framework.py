@@ -34,8 +34,8 @@ from adjourn.core.messages import (
     TextDelta,
     ThinkingDelta,
     ToolCall,
-    Usage,
 )
+from adjourn.core.usage import Usage
 from adjourn.errors import AdjournError, InvalidDefinition, ModelError
 from adjourn.guests.adopt import Guest, adopted
 from adjourn.guests.guest_tool import GuestToolTerms

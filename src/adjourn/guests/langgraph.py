@@ -27,8 +27,8 @@ from adjourn.core.messages import (
     TextDelta,
     ToolCall,
     ToolResult,
-    Usage,
 )
+from adjourn.core.usage import Usage
 from adjourn.errors import AdjournError, ModelError
 from adjourn.guests.adopt import Guest
 from adjourn.guests.guest_tool import GuestTool, GuestToolTerms

@@ -40,9 +40,9 @@ from adjourn.core.messages import (
     ThinkingDelta,
     ToolCall,
     ToolResult,
-    Usage,
 )
 from adjourn.core.policy_rule import Rule
+from adjourn.core.usage import Usage
 from adjourn.errors import AdjournError, Invalid, InvalidDefinition, ModelError
 from adjourn.guests.adopt import Guest
 from adjourn.guests.guest_tool import GuestToolTerms

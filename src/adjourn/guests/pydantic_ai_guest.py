@@ -45,8 +45,8 @@ from adjourn.core.messages import (
     ThinkingDelta,
     ToolCall,
     ToolResult,
-    Usage,
 )
+from adjourn.core.usage import Usage
 from adjourn.errors import AdjournError, ToolFailed
 from adjourn.guests.adopt import Guest
 from adjourn.guests.guest_tool import GuestTool, GuestToolTerms, without_waiting

@@ -17,10 +17,10 @@ from adjourn.core.messages import (
     ToolCall,
     ToolResult,
     ToolSpec,
-    Usage,
     User,
     UserMessage,
 )
+from adjourn.core.usage import Usage
 from adjourn.models.model import Model
 
 __all__ = [

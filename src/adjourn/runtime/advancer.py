@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from adjourn.core import chapter
+from adjourn.core.belief import FoldAgain
 from adjourn.core.quarantine import MAX_DEATHS, is_suspect
 from adjourn.core.records import Asked, Released
 from adjourn.core.state import State
 from adjourn.core.status import ENDED
-from adjourn.core.trust import FoldAgain
 from adjourn.driver import unfinished_bodies as flights
 from adjourn.driver.clock import Clock, StoreTime
 from adjourn.driver.cold_start import captured, folded_and_sized, write_down
@@ -32,7 +32,7 @@ from adjourn.errors import (
     ProgramChanged,
     StoreError,
 )
-from adjourn.runtime.advance import Advanced, Budget, Busy, Rested, Unfit, status_of
+from adjourn.runtime.advance_result import Advanced, Budget, Busy, Rested, Unfit, status_of
 from adjourn.runtime.heartbeat import BEATS, Heartbeat
 from adjourn.runtime.kept_errors import KeptErrors
 from adjourn.runtime.program_choice import MISFITS, Fitness

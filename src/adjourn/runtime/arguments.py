@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from adjourn.core.records import MOST_URGENT, AnyRecord, Command, Emitted, Resumed, Said, dump
+from adjourn.core.record_codec import dump
+from adjourn.core.records import MOST_URGENT, AnyRecord, Command, Emitted, Resumed, Said
 from adjourn.errors import AlreadyResumed, Invalid, InvalidDefinition, RunErased
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.stores.audit import chain

@@ -12,10 +12,12 @@ import msgspec
 from adjourn.core.codec import encode
 from adjourn.core.envelope import seal, unseal
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.messages import Message, Usage
-from adjourn.core.records import AnyRecord, Started, dump
+from adjourn.core.messages import Message
+from adjourn.core.record_codec import dump
+from adjourn.core.records import AnyRecord, Started
 from adjourn.core.state import State
 from adjourn.core.transcript import Transcript
+from adjourn.core.usage import Usage
 from adjourn.errors import CheckpointInvalid, InvalidDefinition, bare
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from adjourn.stores.protocol import Filter, Store
 
 if TYPE_CHECKING:
     from adjourn.runtime.run import Run
-    from adjourn.runtime.run_worker import RunWorker
+    from adjourn.runtime.worker_protocol import RunWorker
 
 SEVERAL = 5
 """Interrupts that an error lists where several could be meant."""

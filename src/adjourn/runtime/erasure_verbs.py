@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from adjourn.core.hold import check_hold
+from adjourn.core.legal_hold import check_hold
 from adjourn.core.records import AnyRecord, Erased
 from adjourn.core.tombstone import tombstone
 from adjourn.driver.self_approval_guard import check_outside

@@ -3,6 +3,7 @@
 from adjourn.core.status import Status
 from adjourn.driver.identity import Life, life_of
 from adjourn.errors import UnknownRun
+from adjourn.stores.fleet import Misfit
 from adjourn.stores.protocol import Store
 from adjourn.views.fleet_view import FleetView, UnfitRun, fleet_view
 
@@ -16,6 +17,12 @@ async def fleet_of(store: Store) -> FleetView:
     queues, unfit = await store.queues(), await _unfit(store)
     gone = [worker for worker in (*leases, *(card.id for card in cards)) if _is_gone(worker)]
     return fleet_view(cards, leases, queues, unfit, store.now(), gone)
+
+
+async def noted(store: Store, run: str) -> Misfit | None:
+    """The last note of a worker about a run, if the run has not moved since."""
+    found = await store.misfits(runs=(run,))
+    return found[0] if found else None
 
 
 async def _unfit(store: Store) -> list[UnfitRun]:

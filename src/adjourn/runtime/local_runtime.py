@@ -13,19 +13,19 @@ from adjourn.driver.clock import Clock, SystemClock
 from adjourn.driver.live_feed import Feed
 from adjourn.driver.program import Program
 from adjourn.errors import Invalid
-from adjourn.runtime.advance import Advanced, Budget, Rested
+from adjourn.runtime.advance_result import Advanced, Budget, Rested
 from adjourn.runtime.advancer import Advancer
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.runtime.continued_conversation import next_turn
 from adjourn.runtime.decision_signer import Signatures
 from adjourn.runtime.definition import Definition
-from adjourn.runtime.prepare import Continuation, Prepared, prepare
 from adjourn.runtime.program_choice import Fitness, check_resources
-from adjourn.runtime.run_worker import RunWorker
+from adjourn.runtime.resumption import Continuation, Prepared, prepare
 from adjourn.runtime.runtime import Runtime
 from adjourn.runtime.slots import Slots
 from adjourn.runtime.state_cache import Folded
 from adjourn.runtime.waiters import is_resting, shown
+from adjourn.runtime.worker_protocol import RunWorker
 from adjourn.stores.memory.store import MemoryStore
 from adjourn.stores.protocol import Lease
 

@@ -7,9 +7,9 @@ from typing_extensions import TypeIs, TypeVar
 
 from adjourn.core.doubt import left_behind
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.messages import Usage
 from adjourn.core.records import RunCancelled, RunCompleted
 from adjourn.core.state import State
+from adjourn.core.usage import Usage
 from adjourn.errors import NoOutput, RunFailed, bare
 from adjourn.runtime.checkpoint import Checkpoint
 

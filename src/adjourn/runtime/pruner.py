@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from adjourn.core.duration import span_of
-from adjourn.core.hold import scopes_of
+from adjourn.core.legal_hold import scopes_of
 from adjourn.core.status import ENDED, Status
 from adjourn.driver.self_approval_guard import check_outside
 from adjourn.errors import (

@@ -21,9 +21,8 @@ from adjourn.core.records import (
     Resumed,
     Said,
 )
-from adjourn.core.run_status import RunStatus
 from adjourn.core.state import State
-from adjourn.core.status import Status
+from adjourn.core.status import RunStatus, Status
 from adjourn.driver.cold_start import folded
 from adjourn.driver.self_approval_guard import check_outside
 from adjourn.driver.watch import Event
@@ -102,7 +101,7 @@ class Run(Generic[T]):
     async def state(self) -> "RunView":
         """The whole of it: status, what it waits for, calls in progress, what was done. The API
         shows the same."""
-        from adjourn.runtime.changed_program import noted
+        from adjourn.runtime.fleet_report import noted
         from adjourn.views.run_view import run_view
 
         store = self._rt.store
@@ -169,7 +168,7 @@ class Run(Generic[T]):
                 accepted.
             request_id: the same again is the same command.
         """
-        from adjourn.runtime.changed_program import noted
+        from adjourn.runtime.fleet_report import noted
         from adjourn.views.misfit_view import changed, version
 
         check_outside("accept a changed program")

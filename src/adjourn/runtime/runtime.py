@@ -13,7 +13,7 @@ from adjourn.core.ids import check_chosen, local_of, ref_of
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.core.records import Started
-from adjourn.core.run_status import RunStatus
+from adjourn.core.status import RunStatus
 from adjourn.driver.clock import Clock, SystemClock
 from adjourn.driver.identity import new_run_id
 from adjourn.driver.live_feed import Feed
@@ -25,7 +25,7 @@ from adjourn.errors import (
     Misused,
     UnknownRun,
 )
-from adjourn.runtime.advance import AdvanceVerb
+from adjourn.runtime.advance_result import AdvanceVerb
 from adjourn.runtime.answers import MISSING, Missing
 from adjourn.runtime.arguments import checked_labels, limited, whole
 from adjourn.runtime.audit_verbs import AuditVerbs
@@ -48,9 +48,9 @@ from adjourn.stores.run_row import RunRow
 
 if TYPE_CHECKING:
     from adjourn.runtime.live_relay import LiveText
-    from adjourn.runtime.prepare import Continuation, Prepared
-    from adjourn.runtime.run_worker import RunWorker
+    from adjourn.runtime.resumption import Continuation, Prepared
     from adjourn.runtime.sealer import Sealer
+    from adjourn.runtime.worker_protocol import RunWorker
     from adjourn.views.run_view import RunSummary
 
 T = TypeVar("T", default=Any)
@@ -406,7 +406,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             checkpoint, answer, answers, approved, instruction, by, on_change: as for
             `Agent.resume`.
         """
-        from adjourn.runtime.prepare import Continuation, enter
+        from adjourn.runtime.resumption import Continuation, enter
 
         on_change = on_change or self._on_change
         wanted = Continuation(
@@ -422,7 +422,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         )
 
     async def _prepared(self, saved: Checkpoint, wanted: "Continuation") -> "Prepared":
-        from adjourn.runtime.prepare import prepare
+        from adjourn.runtime.resumption import prepare
 
         definition, row = self.programs.get(saved.started.program), await self.row(saved.run_id)
         return await prepare(saved, definition, wanted, self.store.now(), row=row)
@@ -474,7 +474,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         if isinstance(old[0], Started):
             self._check_requester(old[0].program, by)
         from adjourn.core.fork import ForkRequest, forked
-        from adjourn.runtime.prepare import Continuation, enter, prepare
+        from adjourn.runtime.resumption import Continuation, enter, prepare
 
         made = forked(old, at, ForkRequest(new, by, changed, how, instruction))
         saved = Checkpoint(self.signatures.kept(new, made))

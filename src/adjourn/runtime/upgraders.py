@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 
 from adjourn.core.fingerprint import changes
-from adjourn.core.records import AnyRecord, Closed, Started, Upgraded, parse_list
+from adjourn.core.record_codec import parse_list
+from adjourn.core.records import AnyRecord, Closed, Started, Upgraded
 from adjourn.core.state import State
 from adjourn.core.status import ENDED
 from adjourn.errors import InvalidDefinition, ProgramChanged

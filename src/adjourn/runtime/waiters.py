@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from adjourn.core.belief import FoldAgain
 from adjourn.core.call import OpenInterrupt
 from adjourn.core.records import AnyRecord, Asked, Parked, RunCompleted, Suspended
 from adjourn.core.state import State
 from adjourn.core.status import CANCELS, ENDED, Status
-from adjourn.core.trust import FoldAgain
 from adjourn.runtime.erasure_verbs import check_content
 from adjourn.stores.protocol import Store
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from adjourn.driver.clock import Clock, SystemClock
 from adjourn.errors import Misused, StoreError
-from adjourn.runtime.advance import Busy, Unfit
-from adjourn.stores.notification import Wake
+from adjourn.runtime.advance_result import Busy, Unfit
+from adjourn.stores.outbox import Wake
 from adjourn.stores.protocol import Store
 
 log = logging.getLogger("adjourn.wakes")

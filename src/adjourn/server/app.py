@@ -15,16 +15,17 @@ from adjourn.errors import AdjournError, Misused, UnknownRun
 from adjourn.runtime.runtime import Runtime
 from adjourn.runtime.similar_ids import did_you_mean
 from adjourn.server.api.operations import OPERATIONS
+from adjourn.server.api_request import Operation, answered
 from adjourn.server.app_state import AppState
 from adjourn.server.auth import Guard, Identity
 from adjourn.server.notifications.sender import NotificationSender
 from adjourn.server.openapi import API, openapi
-from adjourn.server.operation import Operation, answered
 from adjourn.server.probes import METRICS, PROBES, metrics, probed
 from adjourn.server.problem import Problem, problem, respond
 from adjourn.server.routing import Routes, segments
+from adjourn.server.security_headers import HEADERS, transport_security
 from adjourn.server.sse import EventStream
-from adjourn.server.static_files import HEADERS, page
+from adjourn.server.static_files import page
 
 log = logging.getLogger("adjourn.server")
 
@@ -126,9 +127,8 @@ class Dispatcher:
                 500, "failed", "internal error; run data is not affected; see the server log"
             )
         response.headers.update(HEADERS)
-        response.headers.update(
-            self._desk.guard.transport_security(request.headers.get("host", ""))
-        )
+        host = request.headers.get("host", "")
+        response.headers.update(transport_security(self._desk.guard, host))
         if request.method == "HEAD" and not isinstance(response, EventStream):
             response.body = b""
         await response(scope, receive, send)

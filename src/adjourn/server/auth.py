@@ -24,7 +24,6 @@ STREAMS, STREAMS_EACH = 1000, 60
 IDLE = "x-idle"
 """A header by which the console says that nobody has touched it for a while: such a request keeps
 no session alive."""
-YEAR = 365 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +150,6 @@ class Guard:
         else:
             peer = ""
         return self.proxies.client(peer, request.headers.getlist("x-forwarded-for"))
-
-    def transport_security(self, host: str) -> dict[str, str]:
-        """A browser that has seen a public name by https uses nothing else for it. A loopback name
-        has other servers, too."""
-        name = urlsplit(f"//{host}").hostname or ""
-        if not self.is_encrypted(host) or is_loopback(name):
-            return {}
-        return {"Strict-Transport-Security": f"max-age={YEAR}"}
 
     # Who it is
 

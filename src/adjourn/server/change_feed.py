@@ -24,7 +24,7 @@ from adjourn.runtime.runtime import Runtime
 from adjourn.server.open_interrupts import OpenInterrupts
 from adjourn.stores.protocol import Filter, Halt
 from adjourn.stores.run_row import RunRow
-from adjourn.views.answer_schemas import FeedChange, FeedSnapshot
+from adjourn.views.api_answers import FeedChange, FeedSnapshot
 from adjourn.views.run_view import run_summary
 
 log = logging.getLogger("adjourn.server")

@@ -2,8 +2,8 @@
 
 from collections import OrderedDict
 
+from adjourn.core.belief import FoldAgain
 from adjourn.core.state import State
-from adjourn.core.trust import FoldAgain
 from adjourn.driver.cold_start import size_of
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.run_row import RunRow

@@ -4,7 +4,7 @@ from importlib import metadata
 from typing import Any
 
 from adjourn.server.api.operations import OPERATIONS
-from adjourn.server.operation import KEY, Operation
+from adjourn.server.api_request import KEY, Operation
 from adjourn.server.schemas import COMPONENTS, Schema
 
 API = "/api/v1"

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from adjourn.core.codec import encode
 from adjourn.core.records import AnyRecord, Erased
 from adjourn.stores.protocol import Store
-from adjourn.views.answer_schemas import RecordView
+from adjourn.views.api_answers import RecordView
 
 KEPT = 1024 * 1024
 """Bytes of events that are kept for those who are a little behind. Who is further behind reads for

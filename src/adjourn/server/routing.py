@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from adjourn.server.operation import Operation
+from adjourn.server.api_request import Operation
 
 
 def segments(scope: Mapping[str, Any]) -> list[str] | None:

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from adjourn.core.ids import CHOSEN
-from adjourn.core.run_status import RunStatus
-from adjourn.stores.notification import TOPICS
-from adjourn.views.answer_schemas import ActionView, schemas
+from adjourn.core.status import RunStatus
+from adjourn.stores.outbox import TOPICS
+from adjourn.views.api_answers import ActionView, schemas
 
 Schema = dict[str, Any]
 

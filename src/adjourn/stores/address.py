@@ -59,7 +59,7 @@ def database_at(address: str) -> "Database":
     """The database behind an address, to be looked at; nothing is made or changed. Raises
     `NoDatabase` if there is none, and `StoreError` if it cannot be read."""
     if (path := file_of(address)) is not None:
-        from adjourn.stores.sqlite.file import DatabaseFile
+        from adjourn.stores.sqlite.database import DatabaseFile
 
         return DatabaseFile(path)
     if not is_postgres(address):

@@ -10,7 +10,7 @@ import msgspec
 from adjourn.stores.audit import AuditLine
 from adjourn.stores.erasure import Hold
 from adjourn.stores.fleet import Misfit
-from adjourn.stores.notification import Endpoint, Notification
+from adjourn.stores.outbox import Endpoint, Notification
 from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.transaction import Book

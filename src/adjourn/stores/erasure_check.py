@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core.records import Erased, parse
+from adjourn.core.record_codec import parse
+from adjourn.core.records import Erased
 from adjourn.core.status import ENDED
 from adjourn.core.tombstone import tombstone
 from adjourn.stores.audit import chain

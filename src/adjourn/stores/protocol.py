@@ -15,7 +15,7 @@ from adjourn.stores.audit import EVERY_LINE, AuditFilter, AuditLine, FoundLine
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Erasure, Hold, Pruning
 from adjourn.stores.fleet import Fleet, Misfit
-from adjourn.stores.notification import Outbox
+from adjourn.stores.outbox import Outbox
 from adjourn.stores.seals import MOST, Anchor, Seal
 from adjourn.stores.snapshots import Snapshots
 

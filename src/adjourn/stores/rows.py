@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from adjourn.core.records import AnyRecord, parse
+from adjourn.core.record_codec import parse
+from adjourn.core.records import AnyRecord
 
 
 def first_column(rows: Iterable[tuple[Any, ...]]) -> list[Any]:

@@ -10,7 +10,7 @@ from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Start
 from adjourn.errors import UnknownRun
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Erasure, Hold, Pruning
-from adjourn.stores.notification import DeliveryAttempt, Endpoint, Notification, Wake
+from adjourn.stores.outbox import DeliveryAttempt, Endpoint, Notification, Wake
 from adjourn.stores.protocol import Committed, Halt, Lease
 from adjourn.stores.rules import chapters, commands, halts, holds, journal, outbox
 from adjourn.stores.rules import engine_wakes as waking

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from adjourn.core.run_status import RunStatus, run_status
-from adjourn.core.status import RUNNABLE, Status
+from adjourn.core.status import RUNNABLE, RunStatus, Status, run_status
 
 if TYPE_CHECKING:
     pass

@@ -13,14 +13,15 @@ from typing import Any, Protocol, cast
 import msgspec
 
 from adjourn.core.codec import decode
-from adjourn.core.records import AnyRecord, parse
+from adjourn.core.record_codec import parse
+from adjourn.core.records import AnyRecord
 from adjourn.core.upgrade_rule import objections
 from adjourn.errors import AdjournError
 from adjourn.stores.audit import SECURITY, BrokenChain, verify
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Hold
 from adjourn.stores.erasure_check import Line, flaws
-from adjourn.stores.notification import Endpoint
+from adjourn.stores.outbox import Endpoint
 from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.erasure import ERASE
 from adjourn.stores.rules.holds import HOLD, LIFT

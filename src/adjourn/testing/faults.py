@@ -14,7 +14,7 @@ from adjourn.stores.audit import EVERY_LINE, AuditFilter, AuditLine, FoundLine
 from adjourn.stores.channel import Channel, Ears
 from adjourn.stores.erasure import Erasure, Hold, Pruning
 from adjourn.stores.fleet import Misfit, Queue, WorkerCard
-from adjourn.stores.notification import DeliveryAttempt, Endpoint, Notification, Wake
+from adjourn.stores.outbox import DeliveryAttempt, Endpoint, Notification, Wake
 from adjourn.stores.protocol import Bell, Committed, Filter, Halt, Lease, Pulse, Store, Turn
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Seal

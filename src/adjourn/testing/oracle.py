@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
+from adjourn.core.belief import FoldAgain
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import (
     AnyRecord,
@@ -22,12 +23,11 @@ from adjourn.core.records import (
 )
 from adjourn.core.state import OpenInterrupt, State
 from adjourn.core.status import ENDED, Status
-from adjourn.core.trust import FoldAgain
 from adjourn.stores.audit import EVERY_LINE, AuditFilter, AuditLine, FoundLine, chain
 from adjourn.stores.channel import Channel, Ears
 from adjourn.stores.erasure import Erasure, Hold, Pruning
 from adjourn.stores.fleet import Misfit, Queue, WorkerCard
-from adjourn.stores.notification import DeliveryAttempt, Endpoint, Notification, Wake
+from adjourn.stores.outbox import DeliveryAttempt, Endpoint, Notification, Wake
 from adjourn.stores.protocol import Bell, Committed, Filter, Halt, Lease, Pulse, Store, Turn
 from adjourn.stores.rows import parsed
 from adjourn.stores.rules import transaction as sheets

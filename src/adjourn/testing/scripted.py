@@ -5,16 +5,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from adjourn.core.codec import plain
-from adjourn.core.messages import (
-    Delta,
-    Message,
-    ModelRequest,
-    Reply,
-    Text,
-    TextDelta,
-    ToolCall,
-    Usage,
-)
+from adjourn.core.messages import Delta, Message, ModelRequest, Reply, Text, TextDelta, ToolCall
+from adjourn.core.usage import Usage
 from adjourn.errors import InvalidDefinition, ModelError
 
 

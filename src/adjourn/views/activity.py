@@ -10,8 +10,8 @@ from adjourn.core.codec import encode
 from adjourn.core.ids import is_undo
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import RunCancelled, RunCompleted
-from adjourn.core.run_status import RunStatus
 from adjourn.core.state import State
+from adjourn.core.status import RunStatus
 from adjourn.stores.fleet import Misfit
 from adjourn.stores.protocol import Halt
 from adjourn.stores.run_row import RunRow

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core.records import Asked, parse
+from adjourn.core.record_codec import parse
+from adjourn.core.records import Asked
 from adjourn.stores.audit import SECURITY, AuditFilter, AuditLine, FoundLine
 from adjourn.stores.protocol import Store
 from adjourn.views.audit_words import AuditSentence, sentence

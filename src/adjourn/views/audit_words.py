@@ -8,7 +8,8 @@ import msgspec
 
 from adjourn.core.call_phrase import listed, shown_value
 from adjourn.core.halt import scope_parts
-from adjourn.core.records import Asked, Decided, Suspended, parse
+from adjourn.core.record_codec import parse
+from adjourn.core.records import Asked, Decided, Suspended
 from adjourn.stores.audit import AuditLine, FoundLine
 
 ACTS: Mapping[str, tuple[str, str]] = {

@@ -10,8 +10,8 @@ import msgspec
 
 from adjourn.core.call import OWING, Call, Phase
 from adjourn.core.halt import scope_parts, scopes
-from adjourn.core.run_status import RunStatus
 from adjourn.core.state import State
+from adjourn.core.status import RunStatus
 from adjourn.stores.run_row import RunRow
 
 NEAR = 3

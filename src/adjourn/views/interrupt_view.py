@@ -11,8 +11,8 @@ from adjourn.core.flow_place import place_words
 from adjourn.core.ids import StepId, StepIdKind, local_event, question_of
 from adjourn.core.interrupt import Interrupt, Kind, PendingToolCall, Seat
 from adjourn.core.records import AnyRecord, Closed, Decided, Emitted, Suspended
-from adjourn.core.run_status import RunStatus
 from adjourn.core.state import State
+from adjourn.core.status import RunStatus
 from adjourn.views.audit_entry import AuditEntry
 from adjourn.views.call_outcome import CallOutcome, outcome_of
 from adjourn.views.decision_view import StepDecision, decision_of, expiry_at

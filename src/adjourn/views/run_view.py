@@ -8,15 +8,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from adjourn.core.call import Call, Phase
 from adjourn.core.chunk_names import named_now
 from adjourn.core.doubt import left_behind
 from adjourn.core.ids import WorkerId
-from adjourn.core.messages import Usage
 from adjourn.core.records import RunCancelled, RunCompleted
-from adjourn.core.run_status import RunStatus
 from adjourn.core.state import State
+from adjourn.core.status import RunStatus
+from adjourn.core.usage import Usage
 from adjourn.stores.erasure import Hold
 from adjourn.stores.fleet import Misfit
 from adjourn.stores.protocol import Halt
@@ -24,8 +25,8 @@ from adjourn.stores.run_row import RunRow
 from adjourn.views.activity import Activity, activity_of
 from adjourn.views.interrupt_view import InterruptSummary, summary_of
 from adjourn.views.misfit_view import MisfitView, misfit_view
-from adjourn.views.step_view import Bar, bars
 from adjourn.views.timeline import Timeline
+from adjourn.views.timeline_view import Bar, TimelineView, bars
 from adjourn.views.words import ProgramKind
 
 
@@ -292,3 +293,19 @@ def _row_fields(row: RunRow, halts: Iterable[Halt], now: float) -> dict[str, Any
         "wake_at": row.wake_at or None,
         "erased_at": row.erased or None,
     }
+
+
+class RunDetail(RunView, frozen=True, kw_only=True):
+    """The whole of a run, and its timeline."""
+
+    timeline: TimelineView
+
+
+def run_detail(view: RunView, timeline: TimelineView) -> RunDetail:
+    """Both together.
+
+    Args:
+        view: the run.
+        timeline: its steps.
+    """
+    return RunDetail(**asdict(view), timeline=timeline)

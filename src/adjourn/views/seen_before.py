@@ -12,7 +12,8 @@ from adjourn.core.call_phrase import shown_value
 from adjourn.core.codec import is_equal
 from adjourn.core.ids import ref_of
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.records import Asked, Decided, parse
+from adjourn.core.record_codec import parse
+from adjourn.core.records import Asked, Decided
 from adjourn.stores.audit import AuditFilter, FoundLine
 from adjourn.stores.protocol import Store
 from adjourn.views.audit_words import call_of

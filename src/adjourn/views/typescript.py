@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adjourn.views import confusable_characters, words
-from adjourn.views.answer_schemas import schemas
+from adjourn.views.api_answers import schemas
 
 HEAD = "/** Made from `adjourn.views.typescript` when the console is built; do not edit. */\n"
 PREFIX = "#/components/schemas/"

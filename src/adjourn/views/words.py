@@ -4,7 +4,7 @@ these and no others."""
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
-from adjourn.core.run_status import RunStatus
+from adjourn.core.status import RunStatus
 
 
 class ProgramKind(StrEnum):

@@ -14,7 +14,7 @@ from tests.stores.test_list_plans import AUDITS, apart
 from tests.stores.test_list_plans import filters as every_filter
 from tests.stores.test_lists import filters, pages
 
-from adjourn.core.records import dump
+from adjourn.core.record_codec import dump
 from adjourn.stores.memory.store import MemoryStore
 from adjourn.stores.postgres import audit_search, inbox, lists
 from adjourn.stores.postgres.connections import Connection, connect, messages

@@ -13,13 +13,13 @@ from typer.core import TyperGroup
 
 from adjourn.cli.completion import complete_runs
 from adjourn.cli.error_report import says
-from adjourn.cli.expiry import past_time
 from adjourn.cli.extras import needs
 from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import Db, Json
 from adjourn.cli.terminal.console import out, print_json, say, to_json
 from adjourn.cli.terminal.format import DIM, short_id
+from adjourn.cli.times import past_time
 from adjourn.errors import Invalid, UnknownRun
 from adjourn.runtime.audit_verbs import seal_json
 from adjourn.runtime.runtime import Runtime

@@ -41,7 +41,7 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.errors import AnswerRequired, CheckpointInvalid, Invalid, NotFound, UnknownInterrupt
 from adjourn.flow.flow import Flow
 from adjourn.runtime.checkpoint import SECRET, Checkpoint, key_ring, taken_over
-from adjourn.runtime.prepare import Continuation, enter, prepare
+from adjourn.runtime.resumption import Continuation, enter, prepare
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.interrupt_view import InterruptView

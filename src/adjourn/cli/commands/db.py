@@ -26,13 +26,13 @@ from adjourn.runtime.runtime import Runtime
 from adjourn.stores.address import NoDatabase, file_of, is_postgres, without_password
 from adjourn.stores.database import Database
 from adjourn.stores.rules.restore import when
-from adjourn.stores.sqlite.file import DatabaseFile
+from adjourn.stores.sqlite.database import DatabaseFile
 from adjourn.stores.sqlite.restore import restore as restored_from
 from adjourn.stores.transfer import transfer
 from adjourn.views.visible import visible
 
 if TYPE_CHECKING:
-    from adjourn.stores.postgres.restored import Held
+    from adjourn.stores.postgres.restore import Held
 
 app = typer.Typer(
     name="db",
@@ -296,7 +296,7 @@ def restored(db: Db = None, by: By = None, as_json: Json = False) -> None:
 
 
 async def _held(address: str, by: str) -> "Held":
-    from adjourn.stores.postgres.restored import hold_all
+    from adjourn.stores.postgres.restore import hold_all
     from adjourn.stores.postgres.store import PostgresStore
 
     store = PostgresStore(address)

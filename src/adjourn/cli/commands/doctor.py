@@ -26,7 +26,7 @@ from adjourn.stores.address import (
     without_password,
 )
 from adjourn.stores.database import Database
-from adjourn.stores.sqlite.file import DatabaseFile
+from adjourn.stores.sqlite.database import DatabaseFile
 
 app = typer.Typer()
 

@@ -40,15 +40,14 @@ from adjourn.cli.terminal.hints import command
 from adjourn.cli.terminal.interrupt import Item, list_line, look, numbered, seats_line
 from adjourn.cli.terminal.run_table import run_table
 from adjourn.cli.terminal.step_line import line
-from adjourn.core.records import dump
+from adjourn.core.record_codec import dump
 from adjourn.errors import Invalid
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.interrupt_view import call_id_of
-from adjourn.views.run_detail import run_detail
-from adjourn.views.run_view import RunView
-from adjourn.views.step_view import timeline_view
+from adjourn.views.run_view import RunView, run_detail
 from adjourn.views.timeline import Timeline
 from adjourn.views.timeline_step import TimelineStep
+from adjourn.views.timeline_view import timeline_view
 from adjourn.views.visible import visible
 from adjourn.views.words import KINDS, OUTCOMES, OutcomeState
 

@@ -11,12 +11,12 @@ import typer
 from rich.text import Text
 
 from adjourn.cli.error_report import says
-from adjourn.cli.expiry import seconds_until
 from adjourn.cli.extras import needs
 from adjourn.cli.opened_database import address_of, check_exists, with_runtime
 from adjourn.cli.options import Db, Json, who
 from adjourn.cli.terminal.console import fit, out, print_json, say
 from adjourn.cli.terminal.format import DIM, count
+from adjourn.cli.times import seconds_until
 from adjourn.errors import AdjournError, Invalid, NotFound
 from adjourn.stores.address import file_of, is_postgres
 from adjourn.views.visible import visible

@@ -24,7 +24,7 @@ from adjourn.stores.database import Database
 from adjourn.stores.fleet import Misfit
 from adjourn.stores.protocol import Filter, Halt
 from adjourn.stores.run_row import RunRow
-from adjourn.stores.sqlite.file import DatabaseFile
+from adjourn.stores.sqlite.database import DatabaseFile
 
 if TYPE_CHECKING:
     from adjourn.server.users import User

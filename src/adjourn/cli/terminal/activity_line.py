@@ -1,6 +1,6 @@
 """What a run does now, in words."""
 
-from adjourn.core.run_status import RunStatus
+from adjourn.core.status import RunStatus
 from adjourn.views.run_view import RunView
 from adjourn.views.words import ActivityVerb, interrupt_title
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.text import Text
 
-from adjourn.core.run_status import RunStatus
+from adjourn.core.status import RunStatus
 from adjourn.views import words
 from adjourn.views.visible import visible
 

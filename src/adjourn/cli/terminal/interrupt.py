@@ -24,8 +24,8 @@ from adjourn.cli.terminal.format import (
 from adjourn.cli.terminal.hints import quoted
 from adjourn.cli.terminal.value_rows import fields, marked, rows, schema_word
 from adjourn.core.interrupt import Interrupt, Seat, unsigned
-from adjourn.core.run_status import RunStatus
 from adjourn.core.state import State
+from adjourn.core.status import RunStatus
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.audit_entry import AuditEntry
 from adjourn.views.call_outcome import CallOutcome

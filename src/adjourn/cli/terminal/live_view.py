@@ -13,10 +13,10 @@ from adjourn.cli.terminal.format import DIM, STEPS, duration, exact, money, stat
 from adjourn.cli.terminal.screen import Screen
 from adjourn.cli.terminal.step_line import line
 from adjourn.cli.terminal.value_rows import marked
+from adjourn.core.belief import FoldAgain
 from adjourn.core.ids import depth, undo_target
 from adjourn.core.records import AnyRecord, Broke, CancelAsked, Replied
 from adjourn.core.state import State
-from adjourn.core.trust import FoldAgain
 from adjourn.driver.live_feed import Published, TextArrived
 from adjourn.driver.watch import Event, Recorded
 from adjourn.views.cancel_preview import cancel_preview

@@ -34,10 +34,10 @@ from adjourn.core.messages import (
     ThinkingDelta,
     ToolCall,
     ToolResult,
-    Usage,
     UserMessage,
     calls_of,
 )
+from adjourn.core.usage import Usage
 from adjourn.errors import Invalid, ModelError
 
 GO_ON = "You were interrupted here. Please go on."

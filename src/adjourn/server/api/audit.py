@@ -3,10 +3,10 @@
 from typing import Any
 
 from adjourn.server.api.pages import page
-from adjourn.server.operation import ApiRequest
+from adjourn.server.api_request import ApiRequest
 from adjourn.server.problem import Problem
 from adjourn.stores.audit import SECURITY, AuditFilter
-from adjourn.views.answer_schemas import (
+from adjourn.views.api_answers import (
     VerificationView,
 )
 from adjourn.views.audit_entry import AuditEntry, entries_of

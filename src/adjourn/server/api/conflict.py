@@ -11,7 +11,7 @@ from adjourn.core.records import Asked, Closed, Decided, Suspended
 from adjourn.errors import AlreadyDecided, Conflict, StaleDecision
 from adjourn.server.problem import Problem, error_members
 from adjourn.stores.protocol import Store
-from adjourn.views.answer_schemas import ActionView
+from adjourn.views.api_answers import ActionView
 
 
 async def conflict(store: Store, found: Interrupt, digest: str, error: Conflict) -> Problem:

@@ -1,7 +1,7 @@
 """Who may decide about a run."""
 
 from adjourn.errors import NotAllowed, bare
-from adjourn.server.operation import ApiRequest
+from adjourn.server.api_request import ApiRequest
 
 
 async def check_decider(request: ApiRequest, run: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from adjourn.server.operation import ApiRequest
+from adjourn.server.api_request import ApiRequest
 from adjourn.server.problem import Problem
 from adjourn.server.sse import EventStream
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from adjourn.server.operation import ApiRequest
+from adjourn.server.api_request import ApiRequest
 
 
 async def list_workers(c: ApiRequest) -> Any:

@@ -7,7 +7,7 @@ from adjourn.errors import (
     NotAllowed,
 )
 from adjourn.server.api.pages import whole
-from adjourn.server.operation import ApiRequest
+from adjourn.server.api_request import ApiRequest
 from adjourn.stores.protocol import Halt
 
 

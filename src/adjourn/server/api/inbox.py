@@ -23,12 +23,12 @@ from adjourn.server.api.conflict import conflict
 from adjourn.server.api.decider import check_decider
 from adjourn.server.api.event_stream import event_stream
 from adjourn.server.api.pages import filter_of, page
+from adjourn.server.api_request import ApiRequest, answered
 from adjourn.server.merged_stream import merged
-from adjourn.server.operation import ApiRequest, answered
 from adjourn.server.problem import error_members
 from adjourn.server.sse import hub_events, run_events
 from adjourn.stores.protocol import Filter, Store
-from adjourn.views.answer_schemas import (
+from adjourn.views.api_answers import (
     AlikeErrors,
     Done,
     RefusedDecision,

@@ -7,8 +7,8 @@ from typing import Any
 from adjourn.core.rebuilt_requests import requests
 from adjourn.errors import NotFound
 from adjourn.server.api.pages import page, whole
-from adjourn.server.operation import ApiRequest
-from adjourn.views.answer_schemas import (
+from adjourn.server.api_request import ApiRequest
+from adjourn.views.api_answers import (
     RequestView,
 )
 

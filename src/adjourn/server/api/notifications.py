@@ -7,11 +7,11 @@ from typing import Any
 
 from adjourn.errors import Conflict, Invalid, NotAllowed, NotFound
 from adjourn.server.api.pages import page, whole
+from adjourn.server.api_request import ApiRequest, Operation
 from adjourn.server.notifications.webhook import check_url
-from adjourn.server.operation import ApiRequest, Operation
 from adjourn.server.schemas import AFTER, LIMIT, NAME, TOPIC, Schema, many, ref, thing
-from adjourn.stores.notification import DeliveryAttempt, Endpoint
-from adjourn.views.answer_schemas import (
+from adjourn.stores.outbox import DeliveryAttempt, Endpoint
+from adjourn.views.api_answers import (
     DONE,
     EndpointView,
     LetterView,

@@ -13,7 +13,7 @@ from adjourn.server.api import (
     runs,
     session,
 )
-from adjourn.server.operation import KB, MAX_BODY, Operation
+from adjourn.server.api_request import KB, MAX_BODY, Operation
 from adjourn.server.schemas import (
     AFTER,
     ANYTHING,
@@ -45,7 +45,7 @@ from adjourn.server.schemas import (
     thing,
 )
 from adjourn.stores.protocol import Halt
-from adjourn.views.answer_schemas import (
+from adjourn.views.api_answers import (
     AcceptedChanges,
     AlikeErrors,
     CheckpointText,
@@ -69,7 +69,7 @@ from adjourn.views.halt_scope import HaltScope
 from adjourn.views.interrupt_view import InterruptSummary, InterruptView
 from adjourn.views.run_view import RunGlance, RunSummary, RunView
 from adjourn.views.seen_before import SeenBefore
-from adjourn.views.step_view import TimelineView
+from adjourn.views.timeline_view import TimelineView
 
 OK, RUNS, INBOX, HALTS, AUDIT = (
     ref(Ok),

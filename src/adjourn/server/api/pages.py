@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from adjourn.server.operation import ApiRequest
+from adjourn.server.api_request import ApiRequest
 from adjourn.stores.protocol import Filter
 
 T = TypeVar("T")

@@ -6,10 +6,10 @@ from typing import Any, cast
 
 from adjourn.errors import Conflict, NotFound
 from adjourn.server.api.pages import whole
-from adjourn.server.operation import ApiRequest, Operation
+from adjourn.server.api_request import ApiRequest, Operation
 from adjourn.server.schemas import FLAG, NAME, Schema, many, ref, thing
 from adjourn.server.users import ROLES, Key, Session, User, Users, key_id
-from adjourn.views.answer_schemas import DONE, Ok
+from adjourn.views.api_answers import DONE, Ok
 from adjourn.views.person_view import EndedSessions, KeyView, NewKey, PersonView, SessionView
 from adjourn.views.words import Role
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from adjourn.core.status import Status
 from adjourn.errors import Invalid, UnknownRun
+from adjourn.server.api_request import ApiRequest
 from adjourn.server.bounded_cache import BoundedCache
-from adjourn.server.operation import ApiRequest
 from adjourn.views.run_view import RunGlance, run_glance
-from adjourn.views.step_view import timeline_view
+from adjourn.views.timeline_view import timeline_view
 
 MOST = 50
 """Runs in one request for glances."""

@@ -19,18 +19,18 @@ from adjourn.errors import (
     UnknownRun,
 )
 from adjourn.runtime.answers import MISSING
-from adjourn.runtime.changed_program import noted
+from adjourn.runtime.fleet_report import noted
 from adjourn.runtime.pruner import holds_of
 from adjourn.runtime.run_list import run_list
 from adjourn.server.api.decider import check_decider
 from adjourn.server.api.event_stream import event_stream
 from adjourn.server.api.pages import filter_of, page, whole
-from adjourn.server.operation import ApiRequest, answered
+from adjourn.server.api_request import ApiRequest, answered
 from adjourn.server.sse import run_events
 from adjourn.stores.erasure import Hold
 from adjourn.stores.fleet import Misfit
 from adjourn.stores.run_row import RunRow
-from adjourn.views.answer_schemas import (
+from adjourn.views.api_answers import (
     DONE,
     AcceptedChanges,
     CheckpointText,

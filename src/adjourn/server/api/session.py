@@ -4,9 +4,9 @@ from typing import Any, cast
 
 from starlette.responses import Response
 
+from adjourn.server.api_request import ApiRequest, answered
 from adjourn.server.auth import Identity, set_cookie
-from adjourn.server.operation import ApiRequest, answered
-from adjourn.views.answer_schemas import (
+from adjourn.views.api_answers import (
     DONE,
     Me,
 )

@@ -16,7 +16,7 @@ from adjourn.core.codec import decode, encode
 from adjourn.server.api.notifications import new_secret
 from adjourn.server.notifications import chat
 from adjourn.server.notifications import webhook as outlet
-from adjourn.stores.notification import DeliveryAttempt, Endpoint, Notification
+from adjourn.stores.outbox import DeliveryAttempt, Endpoint, Notification
 from adjourn.stores.protocol import Store
 
 log = logging.getLogger("adjourn.notify")

@@ -5,7 +5,7 @@ from typing import Any
 
 from adjourn.stores.audit import BrokenChain, chain
 from adjourn.stores.erasure import Hold
-from adjourn.stores.notification import Endpoint
+from adjourn.stores.outbox import Endpoint
 from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.run_row import RunRow

@@ -26,10 +26,11 @@ from adjourn.stores.audit import (
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.channel import Ears, MemoryChannel
 from adjourn.stores.fleet import Misfit, Queue, WorkerCard
+from adjourn.stores.memory.due import due
 from adjourn.stores.memory.evidence import MemoryEvidence
 from adjourn.stores.memory.heartbeat import MemoryPulse
-from adjourn.stores.memory.transaction import MemoryBook, in_order
-from adjourn.stores.notification import Notification
+from adjourn.stores.memory.transaction import MemoryBook
+from adjourn.stores.outbox import Notification
 from adjourn.stores.protocol import Bell, Filter, Turn
 from adjourn.stores.rows import parsed, present
 from adjourn.stores.ruled_store import Ruled
@@ -300,11 +301,8 @@ class MemoryStore(Ruled, MemoryBook):
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
         now, halts = self.now(), frozenset(self._halts)
-        found: list[RunRow] = []
-        for row in self._runs.values():
-            if row.program in programs and row.due(now, halts) and not self._ahead(row):
-                found.append(self._dated(row))
-        return sorted(found, key=in_order)[:limit]
+        found = due(self._runs, self._journals, programs, now, halts)
+        return [self._dated(row) for row in found[:limit]]
 
     async def inbox(self, filter: Filter) -> list[Interrupt]:
         """See `Store.inbox`."""

@@ -2,16 +2,17 @@
 
 import os
 from collections.abc import Callable, Sequence
-from itertools import takewhile
 
 from msgspec.structs import replace
 
-from adjourn.core.records import Started, parse
-from adjourn.core.status import CANCELS, ENDED, RUNNABLE, Status
+from adjourn.core.record_codec import parse
+from adjourn.core.records import Started
+from adjourn.core.status import RUNNABLE, Status
 from adjourn.stores.audit import AuditLine
 from adjourn.stores.erasure import Hold
 from adjourn.stores.fleet import Misfit, WorkerCard
-from adjourn.stores.notification import Endpoint, Notification, Wake
+from adjourn.stores.memory.due import ahead, due
+from adjourn.stores.outbox import Endpoint, Notification, Wake
 from adjourn.stores.protocol import Halt
 from adjourn.stores.rows import present
 from adjourn.stores.rules.interrupt_row import InterruptRow
@@ -21,11 +22,6 @@ from adjourn.stores.rules.values import LAST, Before, ReadRequest, ReadResult, W
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Covered, Seal, sealed_head
 from adjourn.stores.snapshots import Kept
-
-
-def in_order(row: RunRow) -> tuple[int, float]:
-    """By what runs that are due are sorted."""
-    return -row.priority, row.updated_at
 
 
 class MemoryBook:
@@ -73,7 +69,7 @@ class MemoryBook:
         if ask.last:
             seen.last = self._last(*ask.last)
         if ask.queue and row is not None:
-            seen.ahead = self._ahead(row)
+            seen.ahead = ahead(self._runs, self._journals, row)
         if ask.later:
             seen.later = self._later(ask.run)
         if ask.audit:
@@ -168,32 +164,15 @@ class MemoryBook:
             found += self._after(id)
         return [(id, self._runs[id].status) for id in found]
 
-    def _ahead(self, row: RunRow) -> str:
-        """The run of its session for which a run has to wait that was started with a queue and has
-        not begun."""
-        if not row.session or row.epoch or row.status in ENDED | CANCELS:
-            return ""
-        first = parse(self._journals[row.id][0] or "")
-        if not isinstance(first, Started) or first.options.get("queue") != "session":
-            return ""
-        for other in takewhile(lambda other: other.id != row.id, self._runs.values()):
-            if other.session == row.session and other.status not in ENDED:
-                return other.id
-        return ""
-
     def find(self, find: Find) -> list[str]:
         """See `Book.find`."""
-        now, halts = self.now(), frozenset(self._halts)
-        found: list[RunRow] = []
-        for row in self._runs.values():
-            if row.program not in find.programs or row.id in find.but or not row.due(now, halts):
-                continue
+        now, found = self.now(), list[str]()
+        for row in due(self._runs, self._journals, find.programs, now, frozenset(self._halts)):
             until = self._workers.get(row.worker, 0.0)
-            if not is_held(row.worker, until, now, find.replaces, find.spares) and not self._ahead(
-                row
-            ):
-                found.append(row)
-        return [row.id for row in sorted(found, key=in_order)[: find.limit]]
+            held = is_held(row.worker, until, now, find.replaces, find.spares)
+            if row.id not in find.but and not held:
+                found.append(row.id)
+        return found[: find.limit]
 
     def _read_run(self, row: RunRow, ask: ReadRequest, seen: ReadResult) -> None:
         journal = self._journals[row.id]

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from adjourn.stores.notification import Endpoint
+from adjourn.stores.outbox import Endpoint
 from adjourn.stores.protocol import Halt
 
 READ = """

@@ -15,7 +15,7 @@ from adjourn.stores.audit import AuditLine
 from adjourn.stores.contents import OneRun, Rest
 from adjourn.stores.erasure import Hold
 from adjourn.stores.fleet import Misfit
-from adjourn.stores.notification import Notification
+from adjourn.stores.outbox import Notification
 from adjourn.stores.postgres.config import READ, Config, taken
 from adjourn.stores.postgres.connections import (
     Connection,
@@ -25,7 +25,7 @@ from adjourn.stores.postgres.connections import (
     taken_apart,
 )
 from adjourn.stores.postgres.migrations import bring_up_to_date
-from adjourn.stores.postgres.remembered import Remembered
+from adjourn.stores.postgres.row_cache import Remembered
 from adjourn.stores.postgres.rows import (
     COLUMNS,
     INTERRUPT,

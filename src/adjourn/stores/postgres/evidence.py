@@ -7,7 +7,7 @@ from typing import Any
 from adjourn.stores.audit import BrokenChain
 from adjourn.stores.erasure import Hold
 from adjourn.stores.erasure_check import Line
-from adjourn.stores.notification import Endpoint
+from adjourn.stores.outbox import Endpoint
 from adjourn.stores.postgres.config import READ, Config, taken
 from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.postgres.rows import COLUMNS, INTERRUPT, SEAL, columns, interrupt_row, run_row

@@ -14,7 +14,7 @@ from adjourn.stores.postgres.connections import (
     messages,
     store_error,
 )
-from adjourn.stores.postgres.statements import FORGET
+from adjourn.stores.postgres.write_statements import FORGET
 from adjourn.stores.protocol import LEFT
 
 _NOW = (

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjourn.core.codec import decode, encode
-from adjourn.core.records import Started, parse
+from adjourn.core.record_codec import parse
+from adjourn.core.records import Started
 from adjourn.core.status import Status
-from adjourn.stores.notification import Notification
+from adjourn.stores.outbox import Notification
 from adjourn.stores.rows import picked
 from adjourn.stores.rules.inbox_filter import words
 from adjourn.stores.rules.interrupt_row import InterruptRow

@@ -8,7 +8,7 @@ recycled.
 import psycopg
 
 from adjourn.stores.postgres.connections import Connection, connect, messages, store_error
-from adjourn.stores.postgres.statements import BESIDE
+from adjourn.stores.postgres.write_statements import BESIDE
 
 TABLES = ("run", "journal", "letter", *BESIDE, "said", "watched")
 PATIENCE = 5_000

@@ -16,10 +16,11 @@ from adjourn.stores.address import without_password
 from adjourn.stores.channel import Ears
 from adjourn.stores.erasure import Hold
 from adjourn.stores.fleet import Misfit, Queue, WorkerCard
-from adjourn.stores.notification import Endpoint, Notification
+from adjourn.stores.outbox import Endpoint, Notification
 from adjourn.stores.polled_channel import PolledChannel
 from adjourn.stores.postgres import audit, conversation_turns, due, fleet, inbox, lists
 from adjourn.stores.postgres.audit import PostgresAudit
+from adjourn.stores.postgres.batch_threads import Crew, Work
 from adjourn.stores.postgres.connections import (
     Connection,
     Pool,
@@ -30,12 +31,11 @@ from adjourn.stores.postgres.connections import (
     store_error,
     taken_apart,
 )
-from adjourn.stores.postgres.crew import Crew, Work
 from adjourn.stores.postgres.heartbeat import PostgresPulse
 from adjourn.stores.postgres.live_channel import postgres_channel
 from adjourn.stores.postgres.migrations import bring_up_to_date
-from adjourn.stores.postgres.questions import name
-from adjourn.stores.postgres.remembered import Remembered
+from adjourn.stores.postgres.read_statements import name
+from adjourn.stores.postgres.row_cache import Remembered
 from adjourn.stores.postgres.rows import COLUMNS, LETTER, run_row
 from adjourn.stores.postgres.scrub import is_unscrubbed, scrub
 from adjourn.stores.postgres.snapshots import PostgresSnapshots

@@ -11,10 +11,15 @@ from adjourn.stores.audit import SECURITY
 from adjourn.stores.postgres import config, conversation_turns, due, locks
 from adjourn.stores.postgres.config import Config
 from adjourn.stores.postgres.connections import Connection, messages
-from adjourn.stores.postgres.questions import AUDIT, questions, values_of
-from adjourn.stores.postgres.remembered import Remembered
+from adjourn.stores.postgres.read_statements import AUDIT, questions, values_of
+from adjourn.stores.postgres.row_cache import Remembered
 from adjourn.stores.postgres.rows import run_row
-from adjourn.stores.postgres.statements import COMPARED_STEP, is_config, step_argument, written
+from adjourn.stores.postgres.write_statements import (
+    COMPARED_STEP,
+    is_config,
+    step_argument,
+    written,
+)
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules.transaction import Find
 from adjourn.stores.rules.values import ReadRequest, ReadResult, Writes

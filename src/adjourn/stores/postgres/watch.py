@@ -18,7 +18,7 @@ import psycopg
 
 from adjourn.errors import StoreError
 from adjourn.stores.postgres.connections import Connection, connect, messages
-from adjourn.stores.postgres.remembered import Remembered
+from adjourn.stores.postgres.row_cache import Remembered
 from adjourn.stores.protocol import Bell
 from adjourn.stores.subscriptions import Subscriptions
 

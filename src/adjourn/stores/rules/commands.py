@@ -22,6 +22,7 @@ from adjourn.core.decision import chosen
 from adjourn.core.digest import digest
 from adjourn.core.halt import scopes
 from adjourn.core.ids import local_event, public_id
+from adjourn.core.record_codec import dump, parse
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.records import (
     Accepted,
@@ -35,8 +36,6 @@ from adjourn.core.records import (
     Resumed,
     Said,
     Started,
-    dump,
-    parse,
 )
 from adjourn.core.signatures import SEALED
 from adjourn.core.status import CANCELS, ENDED, Status, after

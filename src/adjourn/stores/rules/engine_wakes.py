@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from adjourn.stores.notification import Wake
+from adjourn.stores.outbox import Wake
 from adjourn.stores.rules.transaction import Sheet, StoreRule
 from adjourn.stores.rules.values import ReadRequest
 

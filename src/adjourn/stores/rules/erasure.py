@@ -1,6 +1,7 @@
 """Erasing a run: its content goes, the tombstone stays."""
 
-from adjourn.core.records import Erased, parse
+from adjourn.core.record_codec import parse
+from adjourn.core.records import Erased
 from adjourn.core.status import ENDED
 from adjourn.core.tombstone import tombstone
 from adjourn.errors import AdjournError, Refused, UnknownRun

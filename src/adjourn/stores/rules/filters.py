@@ -4,12 +4,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 from adjourn.core.authority import Vote
 from adjourn.core.interrupt import Interrupt, view
-from adjourn.core.records import (
-    Asked,
-    Decided,
-    Suspended,
-    parse,
-)
+from adjourn.core.record_codec import parse
+from adjourn.core.records import Asked, Decided, Suspended
 from adjourn.core.status import ENDED, Status
 from adjourn.stores.protocol import Filter
 from adjourn.stores.rules.inbox_filter import words

@@ -1,6 +1,6 @@
 """Legal holds: what is under one is neither erased nor pruned."""
 
-from adjourn.core.hold import check_hold, run_of, scopes_of
+from adjourn.core.legal_hold import check_hold, run_of, scopes_of
 from adjourn.errors import RunHeld, UnknownRun
 from adjourn.stores.audit import SECURITY
 from adjourn.stores.erasure import Hold

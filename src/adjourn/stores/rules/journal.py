@@ -17,6 +17,7 @@ from adjourn.core.authority import (
 )
 from adjourn.core.digest import digest
 from adjourn.core.ids import CLOSE, local_event
+from adjourn.core.record_codec import dump
 from adjourn.core.records import (
     AnyRecord,
     Asked,
@@ -41,7 +42,6 @@ from adjourn.core.records import (
     Started,
     Suspended,
     Upgraded,
-    dump,
 )
 from adjourn.core.state import input_text
 from adjourn.core.status import Status, after

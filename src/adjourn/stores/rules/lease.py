@@ -8,6 +8,7 @@ from adjourn.core.authority import (
     objection,
 )
 from adjourn.core.halt import halted
+from adjourn.core.record_codec import dump
 from adjourn.core.records import (
     Asked,
     Claimed,
@@ -18,7 +19,6 @@ from adjourn.core.records import (
     Released,
     Suspended,
     Upgraded,
-    dump,
 )
 from adjourn.core.signatures import Trust, is_genuine
 from adjourn.core.status import ENDED

@@ -23,11 +23,17 @@ from adjourn.core.records import (
     RunCompleted,
     Suspended,
 )
-from adjourn.core.run_status import RunStatus
+from adjourn.core.status import RunStatus
 from adjourn.errors import Invalid
 from adjourn.stores.audit import SECURITY
-from adjourn.stores.notice import HaltNotice, Notice, RunNotice, interrupt_notice, reminder_notice
-from adjourn.stores.notification import TOPICS, DeliveryAttempt, Endpoint, Notification
+from adjourn.stores.notification_body import (
+    HaltNotice,
+    Notice,
+    RunNotice,
+    interrupt_notice,
+    reminder_notice,
+)
+from adjourn.stores.outbox import TOPICS, DeliveryAttempt, Endpoint, Notification
 from adjourn.stores.rules.names import check_names, cleaned
 from adjourn.stores.rules.transaction import Sheet, StoreRule
 from adjourn.stores.rules.values import ReadRequest

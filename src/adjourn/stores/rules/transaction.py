@@ -13,13 +13,14 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from adjourn.core.codec import encode
-from adjourn.core.records import AnyRecord, Asked, Suspended, parse
+from adjourn.core.record_codec import parse
+from adjourn.core.records import AnyRecord, Asked, Suspended
 from adjourn.core.status import Status
 from adjourn.errors import LeaseBusy, UnknownRun
 from adjourn.stores.audit import SECURITY, AuditLine, chain
 from adjourn.stores.erasure import Hold
 from adjourn.stores.fleet import Misfit
-from adjourn.stores.notification import Endpoint, Notification, Wake
+from adjourn.stores.outbox import Endpoint, Notification, Wake
 from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.names import check_line

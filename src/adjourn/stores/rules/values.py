@@ -11,7 +11,7 @@ from adjourn.core.status import Status
 from adjourn.stores.audit import AuditLine
 from adjourn.stores.erasure import Hold
 from adjourn.stores.fleet import Misfit, WorkerCard
-from adjourn.stores.notification import Endpoint, Notification, Wake
+from adjourn.stores.outbox import Endpoint, Notification, Wake
 from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.run_row import RunRow

@@ -1,7 +1,8 @@
 """Who agrees to an interrupt so far, read in a store's transaction."""
 
 from adjourn.core.authority import Vote
-from adjourn.core.records import Decided, parse
+from adjourn.core.record_codec import parse
+from adjourn.core.records import Decided
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.transaction import Sheet
 

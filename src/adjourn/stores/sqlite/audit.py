@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from adjourn.stores.audit import EVERY_LINE, AuditFilter, AuditLine, BrokenChain, FoundLine, newest
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Hold
-from adjourn.stores.notification import Endpoint
+from adjourn.stores.outbox import Endpoint
 from adjourn.stores.protocol import Halt
 from adjourn.stores.rows import first_column
 from adjourn.stores.ruled_store import Ruled

@@ -12,7 +12,7 @@ from adjourn.errors import Conflict
 from adjourn.stores.audit import AuditLine
 from adjourn.stores.contents import OneRun, Rest
 from adjourn.stores.fleet import Misfit
-from adjourn.stores.notification import Notification
+from adjourn.stores.outbox import Notification
 from adjourn.stores.private_file import PARTS
 from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.values import Appended

@@ -12,7 +12,7 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.status import Status
 from adjourn.stores.erasure import Hold
 from adjourn.stores.fleet import Misfit
-from adjourn.stores.notification import Endpoint, Notification
+from adjourn.stores.outbox import Endpoint, Notification
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules.filters import shown
 from adjourn.stores.rules.interrupt_row import InterruptRow

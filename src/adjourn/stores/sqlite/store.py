@@ -20,7 +20,7 @@ from adjourn.errors import AdjournError, StoreError, UnknownRun
 from adjourn.stores.channel import Ears
 from adjourn.stores.erasure import Hold
 from adjourn.stores.fleet import Misfit, Queue, WorkerCard
-from adjourn.stores.notification import Endpoint, Notification
+from adjourn.stores.outbox import Endpoint, Notification
 from adjourn.stores.polled_channel import PolledChannel
 from adjourn.stores.protocol import Bell, Filter, Turn
 from adjourn.stores.rows import parsed

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import astuple, replace
 
 from adjourn.core.codec import encode
-from adjourn.stores.notification import Endpoint, Notification, Wake
+from adjourn.stores.outbox import Endpoint, Notification, Wake
 from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import is_held

@@ -29,7 +29,7 @@ from adjourn.errors import (
 )
 from adjourn.stores.audit import SECURITY, chain
 from adjourn.stores.audit_key import SecretKey
-from adjourn.stores.notification import Endpoint
+from adjourn.stores.outbox import Endpoint
 from adjourn.stores.protocol import Store
 from adjourn.stores.seals import Anchor, Covered, Seal, seal_hash, sealed_head
 from adjourn.testing.contract.fixtures import (

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from adjourn.core.records import Asked, Decided, PauseAsked, parse
+from adjourn.core.record_codec import parse
+from adjourn.core.records import Asked, Decided, PauseAsked
 from adjourn.errors import AlreadyDecided
 from adjourn.stores.audit import SECURITY, AuditFilter, FoundLine
 from adjourn.stores.protocol import Store

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from adjourn.core.messages import Text, ToolCall, Usage
+from adjourn.core.messages import Text, ToolCall
 from adjourn.core.records import (
     AnyRecord,
     CancelAsked,
@@ -21,6 +21,7 @@ from adjourn.core.records import (
     Suspended,
 )
 from adjourn.core.status import Status
+from adjourn.core.usage import Usage
 from adjourn.errors import Refused, RunExists, UnknownRun
 from adjourn.stores.protocol import Store
 from adjourn.testing.contract.fixtures import (

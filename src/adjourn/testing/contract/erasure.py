@@ -18,7 +18,7 @@ from adjourn.core.status import ENDED, Status
 from adjourn.errors import Invalid, Refused, RunErased, UnknownRun
 from adjourn.stores.audit_key import SecretKey
 from adjourn.stores.fleet import Misfit
-from adjourn.stores.notification import Endpoint
+from adjourn.stores.outbox import Endpoint
 from adjourn.stores.protocol import Filter, Store
 from adjourn.testing.contract.fixtures import (
     ContractFixtures,

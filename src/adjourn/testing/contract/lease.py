@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from adjourn.core.messages import Usage
 from adjourn.core.records import (
     CancelAsked,
     Claimed,
@@ -16,6 +15,7 @@ from adjourn.core.records import (
     Said,
 )
 from adjourn.core.status import ENDED, Status
+from adjourn.core.usage import Usage
 from adjourn.errors import LeaseBusy, LeaseLost, StoreError, UnknownRun
 from adjourn.stores.protocol import LEFT, Lease, Store
 from adjourn.testing.contract.fixtures import (

@@ -11,8 +11,7 @@ from adjourn.core.records import (
     RunCompleted,
     Said,
 )
-from adjourn.core.run_status import RunStatus
-from adjourn.core.status import Status
+from adjourn.core.status import RunStatus, Status
 from adjourn.errors import InvalidDefinition
 from adjourn.stores.protocol import Filter, Halt, Lease, Store
 from adjourn.testing.contract.fixtures import (

@@ -9,7 +9,7 @@ from adjourn.errors import InvalidDefinition, Refused, RunHeld, RunPruned, Unkno
 from adjourn.stores.audit_key import SecretKey
 from adjourn.stores.erasure import Pruning
 from adjourn.stores.fleet import Misfit
-from adjourn.stores.notification import Endpoint
+from adjourn.stores.outbox import Endpoint
 from adjourn.stores.protocol import Filter, Store
 from adjourn.testing.contract.erasure import CANARY, told
 from adjourn.testing.contract.fixtures import (

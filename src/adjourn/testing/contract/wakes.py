@@ -20,7 +20,7 @@ from adjourn.core.records import (
 from adjourn.core.status import Status
 from adjourn.errors import AdjournError, Refused
 from adjourn.stores.erasure import Pruning
-from adjourn.stores.notification import Wake
+from adjourn.stores.outbox import Wake
 from adjourn.stores.protocol import Store
 from adjourn.testing.contract.fixtures import (
     ContractFixtures,

@@ -1,4 +1,5 @@
-"""The unit of work: take one run, drive it until it rests or its time is over, hand it back."""
+"""What comes of advancing one run: it rests, is another's, or does not fit; and how long it may
+take."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from adjourn.errors import Invalid
 if TYPE_CHECKING:
     from adjourn.core.state import State
     from adjourn.runtime.run import Run
-    from adjourn.runtime.run_worker import RunWorker
+    from adjourn.runtime.worker_protocol import RunWorker
     from adjourn.stores.protocol import Store
     from adjourn.views.fleet_view import FleetView
 

@@ -6,7 +6,7 @@ import msgspec
 from adjourn.core.ids import public_id, ref_of
 from adjourn.core.interrupt import Kind
 from adjourn.core.records import Asked, Reminded, Suspended
-from adjourn.core.run_status import RunStatus
+from adjourn.core.status import RunStatus
 
 
 class InterruptNotice(msgspec.Struct, frozen=True, kw_only=True):

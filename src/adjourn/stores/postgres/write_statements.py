@@ -12,7 +12,7 @@ import msgspec
 
 from adjourn.core.codec import encode
 from adjourn.stores.audit import AuditLine
-from adjourn.stores.notification import Notification, Wake
+from adjourn.stores.outbox import Notification, Wake
 from adjourn.stores.postgres import config, fleet
 from adjourn.stores.postgres.locks import OURS
 from adjourn.stores.postgres.rows import (

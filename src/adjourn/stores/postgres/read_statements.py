@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from adjourn.core.status import Status
 from adjourn.stores.erasure import Hold
-from adjourn.stores.notification import Notification, Wake
+from adjourn.stores.outbox import Notification, Wake
 from adjourn.stores.postgres import conversation_turns, due
 from adjourn.stores.postgres.rows import (
     COLUMNS,

@@ -8,7 +8,7 @@ import msgspec
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.rebuilt_requests import SentRequest
 from adjourn.core.records import AnyRecord
-from adjourn.stores.notification import Endpoint, Notification
+from adjourn.stores.outbox import Endpoint, Notification
 from adjourn.stores.protocol import Halt
 from adjourn.stores.verification import Verification
 from adjourn.views.audit_entry import AuditEntry
@@ -19,7 +19,7 @@ from adjourn.views.interrupt_view import InterruptSummary, InterruptView
 from adjourn.views.person_view import EndedSessions, NewKey, PersonView, SessionView
 from adjourn.views.run_view import RunGlance, RunSummary, RunView
 from adjourn.views.seen_before import SeenBefore
-from adjourn.views.step_view import TimelineView
+from adjourn.views.timeline_view import TimelineView
 from adjourn.views.words import Role
 
 

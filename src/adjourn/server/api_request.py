@@ -1,5 +1,5 @@
-"""An operation of the API: one table makes the routes, checks the requests and writes the OpenAPI
-document."""
+"""A request to the API: its query and its body, read and checked, and the operation that answers
+it."""
 
 import asyncio
 import re

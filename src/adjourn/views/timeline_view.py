@@ -7,9 +7,8 @@ import msgspec
 from adjourn.core.digest import idempotency_key
 from adjourn.core.flow_place import place_words
 from adjourn.core.ids import ref_of
-from adjourn.core.run_status import RunStatus
 from adjourn.core.state import State
-from adjourn.core.status import Status
+from adjourn.core.status import RunStatus, Status
 from adjourn.stores.run_row import RunRow
 from adjourn.views.call_outcome import CallOutcome, outcome_of
 from adjourn.views.decision_view import StepDecision

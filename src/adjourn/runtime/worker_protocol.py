@@ -9,7 +9,7 @@ from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.records import AnyRecord, Started
 from adjourn.core.state import State
 from adjourn.driver.program import Program
-from adjourn.runtime.advance import Advanced, Budget
+from adjourn.runtime.advance_result import Advanced, Budget
 from adjourn.runtime.advancer import Advancer
 
 
