@@ -39,7 +39,12 @@ not."""
 
 
 def create_app(
-    runtime: Runtime, *, guard: Guard, url: str = "", allow: Iterable[str] = ()
+    runtime: Runtime,
+    *,
+    guard: Guard,
+    url: str = "",
+    allow: Iterable[str] = (),
+    details: bool = True,
 ) -> Starlette:
     """The API under `/api/v1` and the console at `/`: an ASGI application of its own, or mounted in
     another one.
@@ -52,6 +57,7 @@ def create_app(
         guard: recognises callers.
         url: where people find the console, for links.
         allow: networks that webhooks may reach although they are not public.
+        details: whether chat and mail are told the arguments of the call that waits.
     """
     desk = AppState(runtime, guard)
     told = url or min(guard.origins, default="")
@@ -66,7 +72,7 @@ def create_app(
             await stack.enter_async_context(desk.security)
             guard.users.told = desk.security.note
             stack.callback(setattr, guard.users, "told", None)
-            sender = NotificationSender(runtime.store, url=told, allow=allow)
+            sender = NotificationSender(runtime.store, url=told, allow=allow, details=details)
             desk.sending = await stack.enter_async_context(sender)
             desk.closing.clear()
             stack.callback(desk.closing.set)

@@ -111,6 +111,7 @@ async def serving(
     token: bool | None = None,
     resources: Mapping[str, Any] | None = None,
     allow: Iterable[str] = (),
+    details: bool = True,
     certfile: str = "",
     keyfile: str = "",
     rate: float = 200.0,
@@ -140,6 +141,7 @@ async def serving(
             address that has no users and no `origins`.
         resources: the live objects that tools need, by name.
         allow: networks that webhooks may reach although they are not public.
+        details: whether chat and mail are told the arguments of the call that waits.
         certfile, keyfile: for https.
         rate: requests a second for each address.
         proxies: networks whose `X-Forwarded-For` is believed.
@@ -188,7 +190,7 @@ async def serving(
                 audit_key=audit_key,
                 signing_key=signing_key,
             )
-        app = create_app(runtime, guard=guard, url=found[0], allow=allow)
+        app = create_app(runtime, guard=guard, url=found[0], allow=allow, details=details)
         await stack.enter_async_context(lifespan(app))
         places = Connections(connections_allowed(connections), connections_each, guard.proxies)
         await stack.enter_async_context(

@@ -132,6 +132,15 @@ Work = Annotated[
 ]
 
 
+Details = Annotated[
+    bool,
+    typer.Option(
+        "--details/--no-details",
+        help="Tell chat and mail the arguments of the call that waits, or only that one waits.",
+    ),
+]
+
+
 @app.command()
 @says("Not served")
 def serve(
@@ -146,6 +155,7 @@ def serve(
     certfile: Certificate = "",
     keyfile: CertificateKey = "",
     allow: Allowed = None,
+    details: Details = True,
     trusted_proxy: Proxies = None,
     rate: Rate = 200.0,
     session_idle: Minutes = 60.0,
@@ -179,6 +189,7 @@ def serve(
         "token": token or None,
         "resources": given,
         "allow": allow or (),
+        "details": details,
         "certfile": certfile,
         "keyfile": keyfile,
         "rate": rate,

@@ -1,13 +1,23 @@
 """Chat and mail, through Apprise (`adjourn[notify]`). A message says where to look; no link in it
 decides anything."""
 
+import json
+import re
 import unicodedata
 import warnings
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
+from adjourn.core.interrupt import Interrupt
 from adjourn.errors import Invalid, Misused
 from adjourn.views.words import KINDS, TOPICS
+
+ARGUMENTS, VALUE = 20, 200
+"""So many arguments are shown, and so many characters of each."""
+SECRET = re.compile(r"passw|secret|token|credential|authori[sz]ation|cookie|private|api_?key", re.I)
+COMMAND = re.compile(r"[<>\[\]`]|://|www\.|(^|[\s\"'])@")
+"""What a chat could take for a link, a mention or markup of the sender's."""
 
 
 @cache
@@ -33,8 +43,10 @@ def check_address(url: str) -> None:
         )
 
 
-def words(topic: str, data: dict[str, Any], link: str) -> tuple[str, str]:
-    """A message's title and text."""
+def words(
+    topic: str, data: dict[str, Any], link: str, item: Interrupt | None = None
+) -> tuple[str, str]:
+    """A message's title and text. `item`: what waits, if it is to be shown."""
     subject = shown(data.get("tool") or data.get("agent") or data.get("scope") or "a run")
     what = TOPICS.get(topic, topic)
     if topic == "interrupt.opened" and data.get("kind") in KINDS:
@@ -44,7 +56,40 @@ def words(topic: str, data: dict[str, Any], link: str) -> tuple[str, str]:
         for name, key in (("agent", "agent"), ("run", "run_id"))
         if data.get(key)
     ]
-    return f"{subject} {what}", "\n".join([*lines, *([f"Look at it: {link}"] if link else [])])
+    if item is not None:
+        lines += action(item)
+    if link:
+        lines.append(f"Look at it: {link}")
+    return f"{subject} {what}", "\n".join(lines)
+
+
+def action(item: Interrupt) -> list[str]:
+    """What exactly waits, why, under which digest and until when. What may be a secret, is long, or
+    could be taken for a link is left out by name."""
+    lines: list[str] = []
+    if item.call is not None:
+        arguments = item.call.arguments
+        lines += [f"  {shown(n)}: {_value(n, v)}" for n, v in [*arguments.items()][:ARGUMENTS]]
+        if len(arguments) > ARGUMENTS:
+            lines.append(f"  and {len(arguments) - ARGUMENTS} more")
+        if item.call.reason:
+            lines.append(f"why: {_value('', item.call.reason)}")
+    digest = item.digest[:16]
+    lines.append(f"digest: {' '.join(digest[n : n + 4] for n in range(0, 16, 4))}")
+    if item.expires_at is not None:
+        lines.append(f"until: {datetime.fromtimestamp(item.expires_at, UTC):%Y-%m-%d %H:%M} UTC")
+    return [*lines, "Nothing can be decided here."]
+
+
+def _value(name: str, value: Any) -> str:
+    if SECRET.search(name):
+        return "left out, it may be a secret"
+    text = json.dumps(value, ensure_ascii=False)
+    if len(text) > VALUE:
+        return f"left out, {len(text):,} characters"
+    if COMMAND.search(text):
+        return "left out, it could be taken for a link or a command"
+    return shown(text)
 
 
 def shown(text: str) -> str:

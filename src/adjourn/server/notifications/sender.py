@@ -13,11 +13,12 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from adjourn.core.codec import decode, encode
+from adjourn.core.interrupt import Interrupt
 from adjourn.server.api.notifications import new_secret
 from adjourn.server.notifications import chat
 from adjourn.server.notifications import webhook as outlet
 from adjourn.stores.outbox import DeliveryAttempt, Endpoint, Notification
-from adjourn.stores.protocol import Store
+from adjourn.stores.protocol import Filter, Store
 
 log = logging.getLogger("adjourn.notify")
 
@@ -84,6 +85,7 @@ class NotificationSender:
         allow: networks that webhooks may reach although they are not public.
         backoff: seconds before each further attempt.
         tls: for webhooks; without it, the system's certificates.
+        details: whether chat and mail are told the arguments of the call that waits.
     """
 
     def __init__(
@@ -94,8 +96,10 @@ class NotificationSender:
         allow: Iterable[str] = (),
         backoff: tuple[float, ...] = BACKOFF,
         tls: ssl.SSLContext | None = None,
+        details: bool = True,
     ) -> None:
         self._store, self._url, self._backoff, self._tls = store, url.rstrip("/"), backoff, tls
+        self._details = details
         self._allow = outlet.networks(allow)
         self._active: dict[asyncio.Task[None], str] = {}
         self._bell = asyncio.Event()
@@ -218,7 +222,8 @@ class NotificationSender:
         message: dict[str, Any] = decode(letter.body)
         link = self._link(message["data"])
         if endpoint.kind == "apprise":
-            await chat.send(endpoint.url, *chat.words(letter.topic, message["data"], link))
+            item = await self._item(message["data"])
+            await chat.send(endpoint.url, *chat.words(letter.topic, message["data"], link, item))
             return DeliveryAttempt(letter.n, letter.tries)
         message["data"]["link"] = link
         answer = await self._send(endpoint, letter.id, message)
@@ -229,6 +234,14 @@ class NotificationSender:
                 letter.n, letter.tries, "410: it does not want to be told any more"
             )
         return self._failed(letter, f"it answered {answer.status}", answer.retry_after)
+
+    async def _item(self, data: dict[str, Any]) -> Interrupt | None:
+        """What waits, as it is now; None if it is decided, erased, or not to be shown. The letter
+        holds none of it: what is erased is in no letter."""
+        if not self._details or not data.get("ref"):
+            return None
+        waiting = await self._store.inbox(Filter(run=data["run_id"], limit=SEEN))
+        return next((item for item in waiting if item.ref == data["ref"]), None)
 
     async def _send(
         self, endpoint: Endpoint, id: str, message: dict[str, Any]
