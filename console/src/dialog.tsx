@@ -11,11 +11,13 @@ export interface DialogProps {
   footer: ComponentChildren;
   lead?: ComponentChildren;
   wide?: boolean;
+  /** At the right edge, over the whole height: what is read beside the page. */
+  side?: boolean;
   label?: string;
 }
 
 /** `data-safe` on a child takes the focus first; otherwise the first field or button does. */
-export function Dialog({ title, close, children, footer, lead, wide, label }: DialogProps) {
+export function Dialog({ title, close, children, footer, lead, wide, side, label }: DialogProps) {
   const box = useRef<HTMLElement>(null);
   const head = useId();
   useLayoutEffect(() => {
@@ -47,7 +49,7 @@ export function Dialog({ title, close, children, footer, lead, wide, label }: Di
   return (
     <div class="veil" onKeyDown={keep}>
       <section
-        class={`dlg ${wide ? "wide" : ""}`}
+        class={`dlg ${wide ? "wide" : ""} ${side ? "edge" : ""}`}
         role="dialog"
         aria-modal="true"
         aria-labelledby={label ? undefined : head}

@@ -25,6 +25,7 @@ const KEYS: readonly [string, readonly (readonly [string, string])[]][] = [
       ["r", "resume…"],
       ["f", "fork"],
       ["g", "follow"],
+      ["x", "exact request, in the conversation"],
       ["[ ]", "collapse, expand child"],
     ],
   ],

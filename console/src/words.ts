@@ -55,7 +55,9 @@ export function ago(at: number, now: number): string {
 
 /** In the currency in which providers publish their prices. */
 export function money(cost: number): string {
-  return `$${cost.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
+  if (cost > 0 && cost < 0.0005) return "under $0.001";
+  const digits = cost > 0 && cost < 0.01 ? 3 : 2; // never $0.00 for something that cost
+  return `$${cost.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
 }
 
 export const many = (n: number): string => n.toLocaleString("en-US");

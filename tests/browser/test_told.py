@@ -1,8 +1,11 @@
 """What happened is told: who decided what, what they changed, and what came of it."""
 
 import os
+import re
 from pathlib import Path
+from typing import Any
 
+import pytest
 from playwright.async_api import Browser, Page, expect
 from tests.browser.test_access import complaints
 from tests.browser.world import Visit, World, visit
@@ -73,6 +76,45 @@ async def test_an_edit_is_told_as_old_and_new_with_what_came_of_it(ana: Visit) -
     await expect(line.locator("[data-outcome=ran]")).to_contain_text("ran once")
     await picture(page, "told-decided")
     assert await seen_by_axe(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_the_conversation_has_authors_times_the_prompt_and_the_exact_request(
+    browser: Browser, on: World, scheme: Any
+) -> None:
+    run = await decided(on, "deny", "ask for photos first")
+    async with visit(browser, on, at=f"/runs/{run}/conversation", color_scheme=scheme) as ana:
+        page = ana.page
+        prompt = page.locator("[data-author=system]")
+        await expect(prompt).to_contain_text("System prompt")
+        await expect(prompt.get_by_role("button")).to_have_text("1 tool was offered")
+        started = page.locator("[data-author=person]")
+        await expect(started).to_contain_text("started the run")
+        await expect(started).to_contain_text("told, deny")
+        replies = page.locator("[data-author=model]")
+        await expect(replies).to_have_count(2)
+        first = replies.first
+        await expect(first).to_contain_text("scripted")
+        await expect(first).to_contain_text(" in · ")
+        await expect(first.locator("time")).to_have_text(re.compile(r"^\d\d:\d\d:\d\d$"))
+        call = first.locator("[data-call='1.0']")
+        await expect(call).to_contain_text("asked because of large refund")
+        await expect(call).to_contain_text("Denied by ben")
+        await expect(call).to_contain_text("the model was told:")
+        assert await seen_by_axe(page) == []
+        await replies.last.get_by_role("button", name="Exact request").click()
+        request = page.get_by_role("dialog")
+        await expect(request.locator("[data-proof='as sent']")).to_contain_text("checked against its digest")
+        await expect(request).to_contain_text("Messages, 3")
+        await expect(request).to_contain_text("the last 2 are new")
+        assert await seen_by_axe(page) == []
+        await request.get_by_role("tab", name="Answer").click()
+        await expect(request).to_contain_text("Result:")
+        await page.keyboard.press("Escape")
+        await expect(request).to_have_count(0)
+        await expect(replies.last.get_by_role("button", name="Exact request")).to_be_focused()
+        await page.keyboard.press("x")
+        await expect(request).to_be_visible()
 
 
 async def test_the_toast_lives_until_the_outcome(ana: Visit) -> None:

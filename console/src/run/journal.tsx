@@ -1,6 +1,5 @@
 /** The journal, raw: every record, as it was written. */
-import { useEffect, useRef, useState } from "preact/hooks";
-import { at, get } from "../api";
+import { useEffect, useRef } from "preact/hooks";
 import { Failure } from "../states";
 import { CopyText } from "../ui";
 import { LongText } from "../values";
@@ -9,39 +8,21 @@ import { useWindow } from "../window";
 import { clock, exactTime, json } from "../words";
 import { query, setQuery } from "../router";
 import type { RunModel } from "./model";
-import type { Page, Recorded } from "../types";
+import { useRecords } from "./records";
 
 const LINE = 34;
 
 export function Journal({ model }: { model: RunModel }) {
-  const [records, setRecords] = useState<Recorded[]>([]);
-  const [error, setError] = useState<unknown>(null);
+  const { records, error, again } = useRecords(model);
   const box = useRef<HTMLDivElement>(null);
   const seq = model.clock.value.seq;
   const shown = Number(query.value.get("record") ?? 0);
   const range = useWindow(box, records.length, LINE);
-  // Read on where the last page ended, until what the run has is here; a later record is one more page.
-  useEffect(() => {
-    let gone = false;
-    const read = async (from: Recorded[]): Promise<void> => {
-      let have = from;
-      while (!gone && (have.at(-1)?.seq ?? 0) < seq) {
-        const page = await get<Page<Recorded>>(`/runs/${at(model.id)}/records`, { after: have.at(-1)?.seq ?? 0, limit: 200 });
-        if (!page.items.length || gone) return;
-        have = [...have, ...page.items];
-        setRecords(have);
-      }
-    };
-    read(records).catch((e: unknown) => gone || setError(e));
-    return () => {
-      gone = true;
-    };
-  }, [seq]);
   const open = records.find((r) => r.seq === shown);
   useEffect(() => {
     if (open) box.current?.querySelector(`[data-record="${shown}"]`)?.scrollIntoView({ block: "center" });
   }, [open?.seq]);
-  if (error && !records.length) return <Failure error={error} again={() => setError(null)} />;
+  if (error && !records.length) return <Failure error={error} again={again} />;
   return (
     <section class="card journal" aria-label="Journal">
       <div ref={box} class="lines" role="list" style={{ height: `${records.length * LINE}px` }}>

@@ -1,0 +1,124 @@
+/** The conversation of a run's own agent, told from its records: who said what and when, and what each reply asked for. */
+import { gist, json } from "../words";
+import type { Recorded, Step } from "../types";
+
+export interface Usage {
+  input_tokens?: number;
+  output_tokens?: number;
+  cache_read_tokens?: number;
+  cost?: number;
+  estimated?: boolean;
+}
+export interface Part {
+  type: string;
+  text?: string;
+  tool?: string;
+  args?: unknown;
+}
+
+/** One message. Of a person: who, and what they did. Of the model: what it is called, what it used, how long it took. */
+export interface Message {
+  seq: number;
+  at: number;
+  author: "person" | "model" | "summary";
+  name: string;
+  did: string;
+  text: string;
+  parts: Part[];
+  /** The calls that this reply asked for, as they came out. */
+  calls: Step[];
+  usage: Usage;
+  took: number;
+  /** The reply was cut off, or is not the output, and why. */
+  flaw: string;
+  /** When the first request that had it was sent; null: none had it yet, or it was the first message. */
+  readAt: number | null;
+  /** The system prompt or the tools are others than before. */
+  terms: boolean;
+}
+
+const NONE = { parts: [], calls: [], usage: {}, took: 0, flaw: "", readAt: null, terms: false };
+
+interface Reply {
+  path?: string;
+  upto?: number;
+  parts?: Part[];
+  text?: string;
+  usage?: Usage;
+  model?: string;
+  took?: number;
+  invalid?: string;
+  covers?: number;
+  sent?: { terms?: Record<string, string> } | null;
+}
+interface Spoken {
+  by?: string;
+  text?: string;
+  instruction?: string;
+  input?: unknown;
+}
+
+/** Every message, oldest first. */
+export function talkOf(records: readonly Recorded[], steps: readonly Step[]): Message[] {
+  const out: Message[] = [];
+  const terms = new Map<string, string>();
+  const unread: Message[] = [];
+  for (const { seq, record } of records) {
+    const said = spoken(seq, record);
+    if (said) {
+      out.push(said);
+      if (said.did !== STARTED) unread.push(said);
+      continue;
+    }
+    if (record.t !== "replied" && record.t !== "broke" && record.t !== "summarised") continue;
+    const reply = record as unknown as Reply;
+    if (reply.path) continue; // a nested agent has a conversation of its own
+    const changed = Object.entries(reply.sent?.terms ?? {}).filter(([k, v]) => TOLD.has(k) && terms.get(k) !== v);
+    changed.forEach(([k, v]) => terms.set(k, v));
+    const began = record.at - (reply.took ?? 0);
+    for (const one of unread.splice(0)) {
+      if (one.seq <= (reply.upto ?? 0)) one.readAt = began;
+      else unread.push(one);
+    }
+    out.push(replyOf(seq, record, reply, steps, changed.length > 0));
+  }
+  return out;
+}
+
+/** What of the terms people are shown as the system prompt. */
+const TOLD = new Set(["instructions", "tools"]);
+const STARTED = "started the run";
+
+function spoken(seq: number, record: Recorded["record"]): Message | null {
+  const x = record as unknown as Spoken;
+  const by = { ...NONE, seq, at: record.at, author: "person" as const, name: x.by ?? "" };
+  if (record.t === "started") return { ...by, did: STARTED, text: typeof x.input === "string" ? x.input : gist(x.input) || json(x.input) };
+  if (record.t === "said") return { ...by, did: "said", text: x.text ?? "" };
+  if (record.t === "resumed" && x.instruction) return { ...by, did: "instructed, and resumed the run", text: x.instruction };
+  return null;
+}
+
+function replyOf(seq: number, record: Recorded["record"], x: Reply, steps: readonly Step[], terms: boolean): Message {
+  const step = steps.find((s) => s.first_seq === seq && (s.kind === "model" || s.kind === "summary"));
+  const calls = step?.call_id ? steps.filter((s) => !s.path && CALLS.has(s.kind) && isOf(s.call_id, step.call_id)) : [];
+  const summary = record.t === "summarised";
+  return {
+    ...NONE,
+    seq,
+    at: record.at - (x.took ?? 0),
+    author: summary ? "summary" : "model",
+    name: x.model ?? "",
+    did: summary && x.covers ? `in the place of the first ${x.covers} messages` : "",
+    text: x.text ?? "",
+    parts: x.parts ?? [],
+    calls,
+    usage: x.usage ?? {},
+    took: x.took ?? 0,
+    flaw: record.t === "broke" || (summary && !x.covers) ? "cut off" : (x.invalid ?? ""),
+    terms,
+  };
+}
+
+const CALLS = new Set(["tool", "agent"]);
+/** `2.1` is a call of reply `2`; `2.1/…` is not. */
+const isOf = (call: string, reply: string): boolean => call.startsWith(`${reply}.`) && !call.includes("/");
