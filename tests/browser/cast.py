@@ -75,6 +75,13 @@ refunds = Agent(
     policy=Policy([ask("refund", when={"cents": gt(100)}, reason="large refund", expires_in=3600)], default="allow"),
 )  # fmt: skip
 
+hasty = Agent(
+    "hasty",
+    model=ScriptedModel([call("refund", order_id="9", cents=900, notify=False, memo="")], "without it"),
+    tools=[refund],
+    policy=Policy([ask("refund", reason="in no time", expires_in=0.3)], default="allow"),
+)
+
 pair = Agent(
     "pair",
     model=ScriptedModel([call("refund", order_id="1", cents=500, notify=False, memo="")], _refunded),
@@ -256,6 +263,7 @@ parrot = Agent("parrot", model=Parrot(), tools=[carry, ask_desk])
 CAST: tuple[Agent[Any] | Flow, ...] = (
     writer,
     refunds,
+    hasty,
     pair,
     asker,
     deployer,

@@ -78,6 +78,24 @@ async def test_an_edit_is_told_as_old_and_new_with_what_came_of_it(ana: Visit) -
     assert await seen_by_axe(page) == []
 
 
+async def test_what_expired_is_in_the_decided_list_and_in_the_audit(ana: Visit) -> None:
+    page, on = ana.page, ana.world
+    run = await on.start("hasty", "told, in no time")
+    await on.status(run, "completed")
+    await ana.go("/inbox?show=decided")
+    await page.get_by_role("button", name="Expired", exact=True).click()
+    line = page.locator(f"a[href*='{run}']")
+    await expect(line).to_contain_text("Expired")
+    await expect(line).to_contain_text("no one answered")
+    await expect(line.locator("[data-outcome=not_run]")).to_contain_text("did not run")
+    assert await seen_by_axe(page) == []
+    await page.get_by_role("button", name="Denied", exact=True).click()
+    await expect(page.get_by_role("button", name="Denied", exact=True)).to_have_attribute("aria-pressed", "true")
+    await expect(line).to_have_count(0)
+    await ana.go(f"/audit?verb=expire&run={run}")
+    await expect(page.locator(".au-row")).to_contain_text("no one answered in time: refund 900 of order 9")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_the_conversation_has_authors_times_the_prompt_and_the_exact_request(
     browser: Browser, on: World, scheme: Any

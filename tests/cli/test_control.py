@@ -97,6 +97,15 @@ def test_a_halt_of_a_name_that_nothing_has_warns_and_is_set(
     assert (found["known"], found["near"][0], found["holds"]) == (False, meant, 0)
 
 
+def test_a_dry_run_of_a_halt_says_what_it_would_hold_and_halts_nothing(adjourn: Run, waiting: str) -> None:
+    said = adjourn("halt", "tool:refund", "--reason", "incident 7", "--dry-run")
+    assert (said.code, said.out) == (0, "would halt  tool:refund  (1 run held)\n")
+    found = adjourn("halt", "tool:refnd", "--reason", "x", "--dry-run", "--json").json
+    assert (found["dry_run"], found["known"], found["near"], found["holds"]) == (True, False, ["refund"], 0)
+    assert "Did you mean refund?" in adjourn("halt", "tool:refnd", "--reason", "x", "--dry-run").err
+    assert adjourn("approve", waiting).code == 0, "nothing is halted"
+
+
 def test_a_held_run_says_why(adjourn: Run, waiting: str) -> None:
     adjourn("approve", waiting)
     adjourn("halt", "*", "--reason", "incident 8", "--json")

@@ -35,6 +35,9 @@ def test_an_older_schema_is_said_and_migrated(adjourn: Run, waiting: str) -> Non
     number, sql = migrations()[0]
     change(sql, "old.db")
     change(f"pragma user_version = {number}", "old.db")
+    dry = adjourn("db", "migrate", "--dry-run", "--db", "old.db")
+    assert dry.code == 0 and "to do" in dry.out
+    assert adjourn("db", "migrate", "--dry-run", "--db", "old.db", "--json").json["pending"]
     looked = adjourn("db", "migrate", "--check", "--db", "old.db")
     assert looked.code == 1 and "to do" in looked.out
     assert adjourn("db", "info", "--json", "--db", "old.db").json["schema"] == number, "looking changes nothing"

@@ -1,10 +1,10 @@
-/** Who decided what, newest first: read from the audit, so refused attempts are there too. */
+/** Who decided what, newest first: read from the audit, so refused attempts, expiries and escalations are there too. */
 import { useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { at, get } from "../api";
+import { at, get, me } from "../api";
 import { listen } from "../live";
-import { Link } from "../router";
+import { Link, query, setQuery } from "../router";
 import { Empty, Failure, Skeleton } from "../states";
 import { Button, Icon, Time } from "../ui";
 import { shownText } from "../visible";
@@ -16,6 +16,10 @@ import { titleOf } from "./naming";
 import type { CallOutcome, InterruptView, StepDecision } from "../generated/types";
 import { Changes, Outcome } from "../told";
 import { ask } from "./wire";
+import { wear } from "../late_style";
+import style from "./decided.late.css";
+
+wear(style);
 
 interface Line {
   at: number;
@@ -30,16 +34,62 @@ const VERDICTS: Record<string, readonly [string, string, string]> = {
   approve: ["done", "done", "Approved"],
   deny: ["cancel", "denied", "Denied"],
   value: ["done", "model", "Answered"],
+  expire: ["cancel", "expired", "Expired"],
+  escalate: ["wait", "person", "Escalated"],
+};
+/** What no one decided. */
+const MISSED: Record<string, string> = { expire: "no one answered", escalate: "no one answered; others were asked" };
+const CHIPS: readonly [string, string][] = [
+  ["", "Everything"],
+  ["mine", "By me"],
+  ["approve", "Approved"],
+  ["deny", "Denied"],
+  ["value", "Answered"],
+  ["expire", "Expired"],
+  ["escalate", "Escalated"],
+];
+
+/** Which of them: in the address, as every filter is. */
+function Chips({ on }: { on: string }) {
+  return (
+    <div class="row wrap chips" role="group" aria-label="Which decisions">
+      {CHIPS.map(([id, word]) => (
+        <button key={id} type="button" class={`chip ${on === id ? "on" : ""}`} aria-pressed={on === id} onClick={() => setQuery({ which: id || null })}>
+          {word}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+const NOTHING: Record<string, string> = {
+  mine: "You have decided nothing yet.",
+  approve: "Nothing was approved.",
+  deny: "Nothing was denied.",
+  value: "Nothing was answered.",
+  expire: "Nothing expired: everything was answered in time.",
+  escalate: "Nothing was escalated: everything was answered in time.",
 };
 const PAGE = 200;
 
 export function Decided({ on, search }: { on: string; search: string }) {
+  const which = query.value.get("which") ?? "";
+  return (
+    <>
+      <Chips on={which} />
+      <Lines key={which} which={which} on={on} search={search} />
+    </>
+  );
+}
+
+function Lines({ which, on, search }: { which: string; on: string; search: string }) {
   const lines = useSignal<Line[] | null>(null);
   const after = useSignal("");
   const error = useSignal<unknown>(null);
   const read = async (more: boolean): Promise<void> => {
     try {
-      const page = await ask("/audit", { limit: PAGE, after: more ? after.value : "" });
+      const only = which === "mine" ? { by: me.peek()?.name ?? "" } : { verb: which };
+      const page = await ask("/audit", { limit: PAGE, after: more ? after.value : "", ...only });
       const found = list(page.get("items"))
         .map(obj)
         .filter((o) => text(o.get("interrupt_id")))
@@ -48,7 +98,7 @@ export function Decided({ on, search }: { on: string; search: string }) {
           run: text(o.get("run_id")),
           by: text(o.get("by")),
           ref: `${text(o.get("run_id"))}:${text(o.get("interrupt_id"))}`,
-          verdict: text(o.get("verdict")),
+          verdict: text(o.get("verdict")) || text(o.get("verb")),
           note: text(o.get("note")),
           refused: text(o.get("refused")),
         }));
@@ -72,7 +122,7 @@ export function Decided({ on, search }: { on: string; search: string }) {
   if (!lines.value.length && !after.value)
     return (
       <Empty icon="inbox" title="No decisions yet">
-        <p>Approvals, denials and answers appear here, with who gave them.</p>
+        <p>{NOTHING[which] ?? "Approvals, denials and answers appear here, with who gave them, and what expired."}</p>
       </Empty>
     );
   return (
@@ -157,7 +207,7 @@ function DecidedRow({ line: l, on, search }: { line: Line; on: boolean; search: 
           {tool ? <span class="mono">{shownText(tool)}</span> : null} {shownText(rest)}
         </div>
         <div class="sm t3 clip">
-          by {shownText(l.by || "someone")}
+          {MISSED[l.verdict] ?? <>by {shownText(l.by || "someone")}</>}
           {l.note ? " · “" : ""}
           {shownText(l.note.slice(0, 200))}
           {l.note ? "”" : ""}

@@ -166,6 +166,7 @@ function Filters({ decided }: { decided: boolean }) {
     const q = new URLSearchParams(query.value);
     q.delete("show");
     q.delete("mine");
+    q.delete("which");
     if (id === "decided") q.set("show", "decided");
     if (id === "mine") q.set("mine", "true");
     const text = q.toString();

@@ -17,7 +17,7 @@ import { copyLine, Line } from "./audit_line";
 import { csv, filtered, FIELDS, read, readAll, save, wanted, type Field, type Wanted } from "./audit_query";
 
 const VERBS: [string, string][] = [
-  ["", "Every verb"], ["approve", "Approved"], ["deny", "Denied"], ["value", "Answered"], ["start", "Started"], ["say", "Wrote to"],
+  ["", "Every verb"], ["approve", "Approved"], ["deny", "Denied"], ["value", "Answered"], ["expire", "Expired"], ["escalate", "Escalated"], ["start", "Started"], ["say", "Wrote to"],
   ["pause", "Paused"], ["resume", "Resumed"], ["cancel", "Cancelled"], ["halt", "Halted"], ["unhalt", "Halt lifted"],
   ["fork", "Forked"], ["import", "Imported"], ["erase", "Erased"],
 ];

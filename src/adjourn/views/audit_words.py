@@ -46,8 +46,12 @@ ACTS: Mapping[str, tuple[str, str]] = {
     "logout": ("logged out", "log out"),
     "request": ("made a request", "make a request"),
     "export": ("exported", "export"),
+    "expire": ("answered in time:", "answer in time:"),
+    "escalate": ("answered, so that others are asked:", "answer:"),
 }
 """What was done, and how an attempt is called. A verb that is not here stands for itself."""
+UNNAMED: Mapping[str, str] = {"expire": "no one", "escalate": "no one"}
+"""Who did what has no name in its line, where it is not someone."""
 KINDS: Mapping[str, str] = {
     "limit": "a limit",
     "error": "an error",
@@ -106,7 +110,7 @@ def sentence(line: AuditLine) -> AuditSentence:
     if refused:
         done = f"tried to {wanted}"
     return AuditSentence(
-        who=str(entry.get("by") or "") or "someone",
+        who=str(entry.get("by") or "") or UNNAMED.get(str(entry["verb"]), "someone"),
         did=done,
         what=_what(entry, line.scope, title, opening),
         changes=_changes(opening, record),

@@ -11,12 +11,12 @@ from adjourn.cli.error_report import says
 from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.loaded_run import LoadedRun, load_run
 from adjourn.cli.opened_database import with_runtime
-from adjourn.cli.options import By, Db, Json, Reason, RequestId, RunId, Wait
+from adjourn.cli.options import By, Db, DryRun, Json, Reason, RequestId, RunId, Wait
 from adjourn.cli.person import person
 from adjourn.cli.terminal.activity_line import activity_line
 from adjourn.cli.terminal.console import out, print_json
 from adjourn.cli.terminal.format import DIM, EXIT, status_mark
-from adjourn.cli.terminal.halt_line import print_halts, warn_of_unknown
+from adjourn.cli.terminal.halt_line import print_halts, print_would_halt, warn_of_unknown
 from adjourn.runtime.halt_survey import HaltSurvey, SurveyedHalts
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
@@ -196,10 +196,15 @@ def halt(
     db: Db = None,
     as_json: Json = False,
     by: By = None,
+    dry_run: DryRun = False,
 ) -> None:
     """The kill switch: start no new call in SCOPE. No model call either, whichever process runs
     it."""
     name = person(db, by, right="halt", what="a halt").name
+    if dry_run:
+        looked = with_runtime(db, lambda rt: HaltSurvey(rt).look(scope))
+        print_would_halt(looked, scope, as_json)
+        return
 
     async def work(rt: Runtime) -> tuple[list[Halt], SurveyedHalts]:
         halts = await rt.halt(scope, reason=reason, by=name)

@@ -95,13 +95,17 @@ def migrate(
     check: Annotated[
         bool, typer.Option("--check", help="Change nothing; exit with 1 if an update is needed.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Change nothing; print what would be updated.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Update a database's schema. Every command that opens it does that, too; this one does nothing
     else."""
     database = _to_be_migrated(db)
     before, todo = database.schema, database.pending()
-    if todo and not check:
+    looks = check or dry_run
+    if todo and not looks:
 
         async def touch() -> None:
             async with Runtime(address_of(db)):
@@ -111,14 +115,14 @@ def migrate(
     after = database.schema
     if as_json:
         print_json(
-            {"path": database.where, "from": before, "to": after, "pending": todo if check else []}
+            {"path": database.where, "from": before, "to": after, "pending": todo if looks else []}
         )
     elif not todo:
         out().print(f"schema {after}: nothing to do")
     else:
         out().print(
             f"schema {before}: {count(len(todo), 'migration')} to do"
-            if check
+            if looks
             else f"schema {before} → {after}"
         )
     if todo and check:

@@ -41,6 +41,27 @@ def print_halts(halts: Sequence[Halt], found: SurveyedHalts, as_json: bool) -> N
         terminal.print("Nothing is halted.")
 
 
+def print_would_halt(found: SurveyedHalts, wanted: str, as_json: bool) -> None:
+    """Print what a halt would hold now; nothing is halted.
+
+    Args:
+        found: what can be halted.
+        wanted: the scope that would be halted.
+        as_json: as data.
+    """
+    scope = found.of(wanted)
+    if as_json:
+        print_json({**_held(scope), "scope": scope.scope, "dry_run": True})
+        return
+    words = f"  ({held_words(scope, found.complete)})"
+    out().print(Text.assemble("would halt  ", visible(scope.scope), words))
+    if not scope.known:
+        kind, name = scope_parts(scope.scope)
+        near = ", ".join(visible(one) for one in scope.near)
+        meant = f" Did you mean {near}?" if near else ""
+        say(f"! No {kind} here is called {visible(name)}.{meant}")
+
+
 def held_words(scope: HaltScope, complete: bool = True) -> str:
     """What a halt holds, in words: `3 runs held, 1 call finishing`.
 
@@ -82,9 +103,11 @@ def _plural(count: int, word: str) -> str:
 
 
 def _data(halt: Halt, scopes: Mapping[str, HaltScope]) -> dict[str, Any]:
-    scope = scopes[halt.scope]
+    return {**msgspec.to_builtins(halt), **_held(scopes[halt.scope])}
+
+
+def _held(scope: HaltScope) -> dict[str, Any]:
     return {
-        **msgspec.to_builtins(halt),
         "known": scope.known,
         "near": list(scope.near),
         "holds": scope.holds,

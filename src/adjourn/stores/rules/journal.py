@@ -228,8 +228,8 @@ def append(sheet: Sheet, row: RunRow, epoch: int, record: AnyRecord, body: str =
 
 class Needs(msgspec.Struct):
     """What appending some records looks at; see `ReadRequest`. `whole`: all records and all
-    interrupts. `told`: others may have to be told of them. `upgrades`: one of them is an
-    upgrade."""
+    interrupts. `told`: others may have to be told of them. `audited`: one of them is a line of the
+    audit."""
 
     opens: bool = False
     named: tuple[str, ...] = ()
@@ -237,7 +237,7 @@ class Needs(msgspec.Struct):
     openings: bool = False
     whole: bool = False
     told: bool = False
-    upgrades: bool = False
+    audited: bool = False
 
 
 def needs(records: Iterable[AnyRecord]) -> Needs:
@@ -255,16 +255,18 @@ def needs(records: Iterable[AnyRecord]) -> Needs:
                     need.openings = True
             case Asked():
                 need.named += record.carries
+                need.audited = need.audited or record.escalated
             case Suspended() | Returned():
                 need.opens = need.opens or bool(record.emits)
             case Closed():
                 need.named += (record.i,)
+                need.audited = need.audited or record.why == "expired"
             case RunCompleted() | RunCancelled() | Restored():
                 need.opens = True
             case Disowned():
                 need.whole = True
             case Upgraded():
-                need.whole = need.upgrades = True
+                need.whole = need.audited = True
             case _:
                 pass
     return need

@@ -12,6 +12,7 @@ from adjourn.core.record_codec import dump
 from adjourn.core.records import (
     Asked,
     Claimed,
+    Closed,
     Fact,
     Intended,
     Late,
@@ -36,6 +37,7 @@ from adjourn.stores.audit import chain
 from adjourn.stores.fleet import Misfit
 from adjourn.stores.protocol import Committed, Lease
 from adjourn.stores.rows import parsed
+from adjourn.stores.rules.deadline_audit import audit_deadline
 from adjourn.stores.rules.journal import LISTED, NAMED, append, needs
 from adjourn.stores.rules.names import check_names, check_record
 from adjourn.stores.rules.outbox import tell
@@ -205,7 +207,7 @@ def committing(lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], seen:
     records = (*facts, *moves)
     need = needs(records)
     tail = 0 if need.whole else seen
-    gated, upgrades = need.openings, need.upgrades
+    gated = need.openings
     ask = ReadRequest(
         lease.run,
         tail,
@@ -218,7 +220,7 @@ def committing(lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], seen:
         halts=True,
         endpoints=need.told,
         signed=gated,
-        audit=(lease.run,) if upgrades else (),
+        audit=(lease.run,) if need.audited else (),
     )
     return StoreRule(ask, lambda sheet: commit(sheet, lease, facts, moves, seen), light=not records)
 
@@ -256,6 +258,8 @@ def commit(
             check_record(record)
         if type(record) is Upgraded:
             _admit_upgrade(sheet, row, record, lease.worker)
+        if type(record) is Closed or type(record) is Asked:
+            audit_deadline(sheet, row, record)
         append(sheet, row, lease.epoch, record)
     sheet.save(row)
     tell(sheet, row, appended)

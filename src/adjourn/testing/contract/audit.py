@@ -5,8 +5,10 @@ import msgspec
 import pytest
 
 from adjourn.core.records import (
+    Asked,
     CancelAsked,
     Claimed,
+    Closed,
     Decided,
     Emitted,
     Forked,
@@ -218,6 +220,25 @@ class Auditing(ContractFixtures):
         }
         assert first.items() >= wanted.items()
         assert (second["verb"], second["by"]) == ("unhalt", "bo")
+
+    async def test_what_no_one_answered_in_time_is_a_line(self, store: Store) -> None:
+        lease = await begin(store)
+        asked = [approval(f"1.{k}?0", call=f"1.{k}", tool="pay") for k in range(2)]
+        await commit(store, lease, (), asked)
+        await commit(store, lease, (), [Closed(i="1.0?0", why="expired")])
+        lines = await entries(store, "r1")
+        again = [
+            Closed(i="1.1?0", why="void"),
+            approval("1.1?1", call="1.1", tool="pay", escalated=True),
+        ]
+        await commit(store, lease, (), again)
+        found = (await entries(store, "r1"))[len(lines) - 1 :]
+        assert [line["verb"] for line in found] == ["expire", "escalate"]
+        assert [line["interrupt"] for line in found] == ["1.0?0", "1.1?1"]
+        assert all(line["by"] == "" and line["tool"] == "pay" for line in found)
+        records = dict(await store.load("r1"))
+        assert isinstance(records[found[0]["seq"]], Closed)
+        assert isinstance(records[found[1]["seq"]], Asked)
 
     async def test_what_was_said_is_not_in_the_audit(self, store: Store) -> None:
         await begin(store)
