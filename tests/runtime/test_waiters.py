@@ -132,12 +132,10 @@ async def test_a_ring_that_is_missed_costs_time_and_not_the_answer(
 
 
 def test_however_many_wait_a_sweep_sends_few_of_them_to_look_and_in_the_end_all() -> None:
-    everybody = Waiters()
+    everybody = Waiters(lambda run: False)
     rung = Counter[str]()
-    ends: list[Callable[[], None]] = []
-    for n in range(50):
-        waiter, end = everybody.add(f"r{n}")
-        ends.append(end)
+    waiting = [everybody.add(f"r{n}") for n in range(50)]
+    for waiter in waiting:
         waiter.ring = lambda run=waiter.run: rung.update([run])  # type: ignore[method-assign]
     for sweep in range(5):
         everybody.nudge(sweep + 10.0)
@@ -145,8 +143,8 @@ def test_however_many_wait_a_sweep_sends_few_of_them_to_look_and_in_the_end_all(
         assert rung.total() == (sweep + 1) * waiters.LOOKS
     assert len(rung) == 50
     assert set(rung.values()) == {2}
-    for end in ends:
-        end()
+    for waiter in waiting:
+        everybody.remove(waiter)
     assert len(everybody) == 0
 
 

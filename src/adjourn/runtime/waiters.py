@@ -27,57 +27,72 @@ open."""
 
 
 class Waiter:
-    """One who waits for one run."""
+    """One who waits for one run. There may be thousands, so it is one object, and a future while it
+    waits."""
 
-    def __init__(self, run: str) -> None:
-        self.run = run
-        self._bell = asyncio.Event()
-        self._told = False
+    def __init__(self, run: str, is_at: Callable[[str], bool]) -> None:
+        self.run, self._is_at = run, is_at
+        self._rung = self._told = False
+        self._heard: asyncio.Future[None] | None = None
         self.ended: State | None = None
         """Of a run that ended here: what it came to."""
 
+    def hear(self) -> None:
+        """The store's bell. While this process is at the run it says nothing new: the worker tells
+        when it lets go of it."""
+        if not self._is_at(self.run):
+            self.ring()
+
     def ring(self) -> None:
         """The run may have changed."""
-        self._bell.set()
+        self._rung = True
+        if self._heard is not None and not self._heard.done():
+            self._heard.set_result(None)
 
     def tell(self, ended: State | None = None) -> None:
         """This process has let go of the run, perhaps because it has ended."""
         self._told, self.ended = True, ended
-        self._bell.set()
+        self.ring()
 
     def begin(self) -> bool:
         """A look begins: what is heard from here on is for the next one. Whether this process has
         just let go of the run."""
         told, self._told = self._told, False
-        self._bell.clear()
+        self._rung = False
         return told
 
-    async def heard(self) -> None:
-        """Return when there is a reason to look."""
-        await self._bell.wait()
+    def heard(self) -> asyncio.Future[None]:
+        """Done when there is a reason to look."""
+        self._heard = asyncio.get_running_loop().create_future()
+        if self._rung:
+            self._heard.set_result(None)
+        return self._heard
 
 
 class Waiters:
-    """All of them, by run, and in the order in which the sweep sent them to look last."""
+    """All of them, by run, and in the order in which the sweep sent them to look last. `is_at`:
+    whether this process has a run, and tells when it lets go of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_at: Callable[[str], bool]) -> None:
+        self._is_at = is_at
         self._of: dict[str, list[Waiter]] = {}
         self._order: dict[Waiter, None] = {}
         self._nudged = 0.0
 
-    def add(self, run: str) -> tuple[Waiter, Callable[[], None]]:
-        """A new waiter, and how to stop waiting."""
-        waiter = Waiter(run)
+    def add(self, run: str) -> Waiter:
+        """A new waiter."""
+        waiter = Waiter(run, self._is_at)
         self._of.setdefault(run, []).append(waiter)
         self._order[waiter] = None
+        return waiter
 
-        def end() -> None:
-            del self._order[waiter]
-            self._of[run].remove(waiter)
-            if not self._of[run]:
-                del self._of[run]
-
-        return waiter, end
+    def remove(self, waiter: Waiter) -> None:
+        """It waits no longer."""
+        del self._order[waiter]
+        same = self._of[waiter.run]
+        same.remove(waiter)
+        if not same:
+            del self._of[waiter.run]
 
     def tell(self, run: str, ended: State | None = None) -> None:
         """This process has let go of the run, perhaps because it has ended."""
@@ -112,8 +127,8 @@ async def rest(store: Store, worker: "Worker", run: str) -> tuple[State, list[An
     Otherwise the store's bell says when it may have changed; then its row says whether it is worth
     reading the journal.
     """
-    waiter, leave = worker.wait_for(run)
-    end = store.subscribe(run, lambda: None if worker.is_at(run) else waiter.ring())
+    waiter = worker.wait_for(run)
+    end = store.subscribe(run, waiter.hear)
     journal = _Journal(store, run)
     try:
         while True:
@@ -132,7 +147,7 @@ async def rest(store: Store, worker: "Worker", run: str) -> tuple[State, list[An
             await waiter.heard()
     finally:
         end()
-        leave()
+        worker.end_wait(waiter)
 
 
 class _Journal:
@@ -140,7 +155,8 @@ class _Journal:
 
     def __init__(self, store: Store, run: str) -> None:
         self._store, self._run = store, run
-        self._state, self.records = State(), list[AnyRecord]()
+        self._state: State | None = None
+        self.records: list[AnyRecord] = []
 
     async def read_on(self) -> None:
         """Read what was appended since."""
@@ -152,6 +168,8 @@ class _Journal:
         same."""
         if known is not None and (found := shown(known, self.records)):
             return found
+        if self._state is None:  # seldom: made when it is needed
+            self._state = State()
         try:
             self._state.fold_all(list(enumerate(self.records, 1))[self._state.seq :])
         except FoldAgain:

@@ -4,7 +4,7 @@ it has slots."""
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Coroutine, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version as installed
 from typing import Any
@@ -96,7 +96,7 @@ class Worker(RunWorker):
         self._again: set[str] = set()
         self._coming: Counter[str] = Counter()
         self._crowded, self._stops_at = False, 0.0
-        self._waiters = Waiters()
+        self._waiters = Waiters(self.is_at)
         self._bell = asyncio.Event()
         self._wakes: dict[str, float] = {}
         self._sweeper: asyncio.Task[None] | None = None
@@ -258,14 +258,18 @@ class Worker(RunWorker):
         is told when that ends."""
         return run in self._drives and not self._slots.is_queued(run)
 
-    def wait_for(self, run: str) -> tuple[Waiter, Callable[[], None]]:
+    def wait_for(self, run: str) -> Waiter:
         """Somebody waits for the run; see `runtime.waiters`."""
         self._begin_sweeps()
         return self._waiters.add(run)
 
-    async def rest(self, run: str) -> tuple[State, Sequence[AnyRecord]]:
+    def end_wait(self, waiter: Waiter) -> None:
+        """They wait no longer."""
+        self._waiters.remove(waiter)
+
+    def rest(self, run: str) -> Coroutine[Any, Any, tuple[State, Sequence[AnyRecord]]]:
         """See `RunWorker.rest`."""
-        return await rest(self._store, self, run)
+        return rest(self._store, self, run)
 
     async def rested(self, run: str) -> None:
         """Return when this process has let go of the run."""

@@ -1,8 +1,9 @@
 """What drives the runs of a runtime, whoever begins it: what everybody in the process may ask of
 it."""
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 from adjourn.core.ids import places_of
 from adjourn.core.interrupt import Interrupt, view
@@ -48,7 +49,7 @@ class RunWorker:
         """See `Runtime.advance`."""
         raise NotImplementedError
 
-    async def rest(self, run: str) -> tuple[State, Sequence[AnyRecord]]:
+    def rest(self, run: str) -> Coroutine[Any, Any, tuple[State, Sequence[AnyRecord]]]:
         """The run's state and its records, once it has ended or waits for a person. Raises the
         error if it cannot go on here."""
         raise NotImplementedError

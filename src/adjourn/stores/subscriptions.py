@@ -6,24 +6,37 @@ from collections.abc import Callable
 from adjourn.stores.protocol import Bell
 
 
+class Subscription:
+    """One who listens. There may be thousands, so it is one object; calling it ends it."""
+
+    __slots__ = ("_among", "bell", "loop", "run", "words")
+
+    def __init__(self, among: "Subscriptions", run: str, bell: Bell, words: bool) -> None:
+        self._among, self.run, self.bell, self.words = among, run, bell, words
+        self.loop = asyncio.get_running_loop()
+
+    def __call__(self) -> None:
+        self._among.remove(self)
+
+
 class Subscriptions:
     """Subscriptions by run id ("" = any). Ringing from another thread or loop is safe."""
 
     def __init__(self) -> None:
-        self._bells: dict[str, dict[object, tuple[asyncio.AbstractEventLoop, Bell, bool]]] = {}
+        self._bells: dict[str, dict[Subscription, None]] = {}
 
     def add(self, run: str, bell: Bell, words: bool = False) -> Callable[[], None]:
         """Ring `bell` in the current loop whenever `run` is rung, until the result is called."""
-        key = object()
-        self._bells.setdefault(run, {})[key] = (asyncio.get_running_loop(), bell, words)
+        one = Subscription(self, run, bell, words)
+        self._bells.setdefault(run, {})[one] = None
+        return one
 
-        def end() -> None:
-            group = self._bells.get(run, {})
-            group.pop(key, None)
-            if not group:
-                self._bells.pop(run, None)
-
-        return end
+    def remove(self, one: Subscription) -> None:
+        """Ring it no more."""
+        group = self._bells.get(one.run, {})
+        group.pop(one, None)
+        if not group:
+            self._bells.pop(one.run, None)
 
     def ring(self, run: str, *, own: bool = False) -> None:
         """Ring for one run, and for those who listen to any; an empty run rings everybody.
@@ -40,13 +53,13 @@ class Subscriptions:
     def _ring(self, names: list[str], own: bool) -> None:
         for name in names:
             group = self._bells.get(name)
-            for loop, bell, words in tuple(group.values()) if group else ():
-                if own and words:
+            for one in tuple(group) if group else ():
+                if own and one.words:
                     continue
-                if loop is _running_loop():
-                    bell()
-                elif not loop.is_closed():
-                    loop.call_soon_threadsafe(bell)
+                if one.loop is _running_loop():
+                    one.bell()
+                elif not one.loop.is_closed():
+                    one.loop.call_soon_threadsafe(one.bell)
 
     @property
     def runs(self) -> list[str]:
