@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from adjourn.core.records import Fact, Move
 from adjourn.driver.clock import Clock
@@ -11,6 +11,7 @@ from adjourn.errors import StoreError
 from adjourn.stores.protocol import Committed, Journals, Lease
 
 T = TypeVar("T")
+P = ParamSpec("P")
 log = logging.getLogger("adjourn.driver")
 
 FIRST, LONGEST = 0.05, 1.0
@@ -32,18 +33,18 @@ class Landing:
         again: to look first and commit then would not do, because a commit that got lost may still
             arrive in between.
         """
-        return await self._again(lambda: self._store.commit(self._lease, facts, moves, seen=seen))
+        return await self._again(self._store.commit, self._lease, facts, moves, seen=seen)
 
     async def renew(self, ttl: float) -> None:
         """See `Store.renew`. Raises `StoreError` only when the store has failed for `grace`
         seconds."""
-        await self._again(lambda: self._store.renew(self._lease, ttl))
+        await self._again(self._store.renew, self._lease, ttl)
 
-    async def _again(self, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _again(self, ask: Callable[P, Awaitable[T]], *args: P.args, **named: P.kwargs) -> T:
         began, tries = None, 0
         while True:
             try:
-                return await ask()
+                return await ask(*args, **named)
             except StoreError as e:
                 now = self._clock.steady()
                 began = now if began is None else began

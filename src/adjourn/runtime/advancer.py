@@ -2,8 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Coroutine
 from typing import Any
 
 import msgspec
@@ -348,8 +347,12 @@ class Advancer:
             size=folded.size + lease.size,
             keeps=self._write_down if self._shared else None,
         )
-        with self._at_work(run, drive), _Timers(budget, drive, self._ttl / BEATS) as timers:
-            await drive.run()
+        self._begins(run, drive)
+        try:
+            with _Timers(budget, drive, self._ttl / BEATS) as timers:
+                await drive.run()
+        finally:
+            self._ends(run, drive)
         self.refusals.forget(run)
         self._fitness.accept(run)
         self._keep_error(run, drive)
@@ -377,23 +380,21 @@ class Advancer:
         elif not failed:
             self.errors.forget(run)
 
-    @contextmanager
-    def _at_work(self, run: str, drive: Drive) -> Generator[None]:
+    def _begins(self, run: str, drive: Drive) -> None:
         self.running[run] = drive
         if self._shared:
             self.heartbeat.need(True)
         if self._closing:
             drive.stop()
-        try:
-            yield
-        finally:
-            del self.running[run]
-            self.left += drive.left
-            if drive.left:
-                self._left_runs.add(run)
-            self.held.discard(run)
-            if self._shared:
-                self.heartbeat.need(bool(self.running or self.held))
+
+    def _ends(self, run: str, drive: Drive) -> None:
+        del self.running[run]
+        self.left += drive.left
+        if drive.left:
+            self._left_runs.add(run)
+        self.held.discard(run)
+        if self._shared:
+            self.heartbeat.need(bool(self.running or self.held))
 
     async def _write_down(self, state: State) -> None:
         """A snapshot for the next cold start, if it is time for one. It is written beside

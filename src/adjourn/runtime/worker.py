@@ -4,8 +4,7 @@ it has slots."""
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Coroutine, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Coroutine, Mapping, Sequence
 from importlib.metadata import version as installed
 from typing import Any
 
@@ -51,6 +50,23 @@ HAND_BACK = 0.8
 """Seconds that runs get to be handed back once the grace for their bodies is over."""
 STOPS = frozenset({Status.PAUSING, Status.CANCELLING})
 """Statuses in which a run is only to be stopped: that waits for no slot."""
+
+
+class _Coming:
+    """One more who will wake a run, from entering to leaving."""
+
+    __slots__ = ("_all", "_run")
+
+    def __init__(self, everybody: Counter[str], run: str) -> None:
+        self._all, self._run = everybody, run
+
+    def __enter__(self) -> None:
+        self._all[self._run] += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._all[self._run] -= 1
+        if not self._all[self._run]:
+            del self._all[self._run]
 
 
 class Worker(RunWorker):
@@ -141,16 +157,9 @@ class Worker(RunWorker):
             began_at=self._began_at,
         )
 
-    @contextmanager
-    def expecting(self, run: str) -> Generator[None]:
+    def expecting(self, run: str) -> "_Coming":
         """What is written within will wake this run here: the sweep leaves it to whoever does."""
-        self._coming[run] += 1
-        try:
-            yield
-        finally:
-            self._coming[run] -= 1
-            if not self._coming[run]:
-                del self._coming[run]
+        return _Coming(self._coming, run)
 
     def begin(self, started: Started, *, new: bool) -> None:
         """A run that this process has just created, if it is `new`: its state is known, so there is

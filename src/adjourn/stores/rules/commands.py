@@ -1,6 +1,7 @@
 """People's words: whether a command still applies, and its record."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import chain
 from typing import Any, cast
 
@@ -88,7 +89,8 @@ def delivering(run: str, command: Command, request: str, origin: str, at: int) -
             ask = msgspec.structs.replace(ask, opens=True)
         case _:
             pass
-    return StoreRule(ask, lambda sheet: deliver(sheet, run, command, request, origin, at))
+    work = partial(deliver, run=run, command=command, request=request, origin=origin, at=at)
+    return StoreRule(ask, work)
 
 
 def deliver(

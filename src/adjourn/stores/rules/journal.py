@@ -3,6 +3,7 @@ fold."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -97,7 +98,7 @@ def creating(started: Started, rest: Sequence[AnyRecord], origin: str) -> StoreR
         before=before,
         last=None if rest else follows(started),
     )
-    return StoreRule(ask, lambda sheet: create(sheet, started, rest, origin))
+    return StoreRule(ask, partial(create, started=started, rest=rest, origin=origin))
 
 
 def create(sheet: Sheet, started: Started, rest: Sequence[AnyRecord], origin: str) -> bool:

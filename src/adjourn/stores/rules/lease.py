@@ -1,6 +1,7 @@
 """What a worker does with a run that it holds: acquire, renew, release, commit."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -90,7 +91,7 @@ def acquiring(taken: Taken) -> StoreRule:
     ask = ReadRequest(
         taken.run, tail=tail, head_at=known, halts=True, owner=True, queue=True, erasures=True
     )
-    return StoreRule(ask, lambda sheet: acquire(sheet, taken), light=True)
+    return StoreRule(ask, partial(acquire, taken=taken), light=True)
 
 
 def acquire(sheet: Sheet, taken: Taken) -> Lease | None:
@@ -222,7 +223,8 @@ def committing(lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], seen:
         signed=gated,
         audit=(lease.run,) if need.audited else (),
     )
-    return StoreRule(ask, lambda sheet: commit(sheet, lease, facts, moves, seen), light=not records)
+    work = partial(commit, lease=lease, facts=facts, moves=moves, seen=seen)
+    return StoreRule(ask, work, light=not records)
 
 
 def commit(

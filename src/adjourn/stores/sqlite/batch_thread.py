@@ -29,8 +29,8 @@ class BatchThread:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
-    async def ask(self, work: Callable[[Any], Any] | StoreRule | Each | Whole) -> Any:
-        """Let the thread do `work`: whatever its `transact` understands.
+    def ask(self, work: Callable[[Any], Any] | StoreRule | Each | Whole) -> asyncio.Future[Any]:
+        """Let the thread do `work`: whatever its `transact` understands. What it gives comes later.
 
         Cancelling the caller does not stop it: a transaction is never cut in half.
         """
@@ -43,7 +43,7 @@ class BatchThread:
             )
         request = WorkRequest(work, asyncio.get_running_loop())
         self._queue.put(request)
-        return await request.future
+        return request.future
 
     async def close(self) -> None:
         """Finish what was accepted, then end the thread."""
