@@ -33,7 +33,7 @@ from adjourn.core.records import (
 Requesters = frozenset[str]
 
 
-class Vote(msgspec.Struct, frozen=True):
+class Vote(msgspec.Struct, frozen=True, gc=False):
     """Somebody's yes, with the groups they had then."""
 
     by: str

@@ -39,7 +39,7 @@ class FoldAgain(ValueError):
         )
 
 
-class Belief(msgspec.Struct):
+class Belief(msgspec.Struct, gc=False):
     """Of one fold: the records that do not count (`void`), and those of them that are to be
     disowned.
 

@@ -59,7 +59,7 @@ def begins_with(started: Started, before: Transcript | None) -> Transcript:
     return before.next_turn()
 
 
-class ResultSlot(msgspec.Struct):
+class ResultSlot(msgspec.Struct, gc=False):
     """The place of one call's result in the transcript."""
 
     call: str
@@ -67,7 +67,7 @@ class ResultSlot(msgspec.Struct):
     result: ToolResult | None = None
 
 
-class PendingMessage(msgspec.Struct):
+class PendingMessage(msgspec.Struct, gc=False):
     """A message no reply has read yet: said by a person at `seq`, or the late result of the queued
     call `call`."""
 
@@ -136,7 +136,7 @@ class SpokenText:
         )
 
 
-class Thread(msgspec.Struct):
+class Thread(msgspec.Struct, gc=False):
     """One agent's conversation. `turn` counts replies, broken ones too; `requests` counts failed
     calls as well.
 

@@ -108,7 +108,7 @@ def checked_event(event: Any) -> str:
 # Calls, their paths and their labels.
 
 
-class CallId(msgspec.Struct, frozen=True):
+class CallId(msgspec.Struct, frozen=True, gc=False):
     """The id of a call. `path` is where it stands, `name` its own part, `suffix` says how it takes
     that call back.
 
@@ -288,7 +288,7 @@ POISON, GRAPH = StepIdKind.POISON.value, StepIdKind.GRAPH.value
 _ABOUT_PATH = (StepIdKind.MODEL, StepIdKind.SUMMARY)
 
 
-class StepId(msgspec.Struct, frozen=True):
+class StepId(msgspec.Struct, frozen=True, gc=False):
     """The id of a step. `call` is the call that it is of or about, `path` where it stands, `limit`
     the text of a limit.
 
@@ -367,7 +367,7 @@ def limits_at(steps: dict[str, float], path: str) -> dict[str, float]:
 # Interrupts.
 
 
-class InterruptId(msgspec.Struct, frozen=True):
+class InterruptId(msgspec.Struct, frozen=True, gc=False):
     """The id of an interrupt: the `number`-th question of `subject`, or the one with a `name` that
     its author gave.
 

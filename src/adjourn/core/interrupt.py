@@ -40,7 +40,7 @@ CHOICES: dict[str, dict[str, str]] = {
 }
 
 
-class PendingToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
+class PendingToolCall(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The call that waits for approval, exactly as it would run.
 
     Attributes:
@@ -66,7 +66,7 @@ class PendingToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
     undo: bool = False
 
 
-class Seat(msgspec.Struct, frozen=True, omit_defaults=True):
+class Seat(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One person who must agree. The seats of one rule are for different people; one person may sit
     in seats of several rules.
 
@@ -83,7 +83,7 @@ class Seat(msgspec.Struct, frozen=True, omit_defaults=True):
     filled_by: str = ""
 
 
-class Interrupt(msgspec.Struct, frozen=True, omit_defaults=True):
+class Interrupt(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What a run waits for. Every verb takes its `id`, its `ref`, or the interrupt itself.
 
     Attributes:

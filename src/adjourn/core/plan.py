@@ -54,7 +54,7 @@ HOLD = 10.0
 """Seconds a worker keeps a run that only waits to try something again."""
 
 
-class Step(msgspec.Struct, frozen=True):
+class Step(msgspec.Struct, frozen=True, gc=False):
     """Something the driver runs: a model call, one for a summary, a call's body, an undo, a
     question to the world about a call in doubt."""
 
@@ -71,20 +71,20 @@ class Step(msgspec.Struct, frozen=True):
         return self.kind in ("model", "summary")
 
 
-class Refuse(msgspec.Struct, frozen=True):
+class Refuse(msgspec.Struct, frozen=True, gc=False):
     """The call will not run; the model reads why."""
 
     error: str
     why: str
 
 
-class Ask(msgspec.Struct, frozen=True):
+class Ask(msgspec.Struct, frozen=True, gc=False):
     """A person must agree first."""
 
     asked: Asked
 
 
-class Go(msgspec.Struct, frozen=True):
+class Go(msgspec.Struct, frozen=True, gc=False):
     """The call may run, as this intent says. `key_ttl`: how long its target remembers an
     idempotency key."""
 
@@ -96,7 +96,7 @@ class Go(msgspec.Struct, frozen=True):
 Judged = Refuse | Ask | Go
 
 
-class Plan(msgspec.Struct):
+class Plan(msgspec.Struct, gc=False):
     """What `plan` found. `rest` is what to record when nothing runs and nothing starts; `abort`
     names what must not go on: a kind (`"model"`, `"read"`) or a single step."""
 

@@ -14,7 +14,7 @@ DEFAULT = "default ask"
 """The rule of a policy that asks about whatever no rule names."""
 
 
-class Judgement(msgspec.Struct, frozen=True):
+class Judgement(msgspec.Struct, frozen=True, gc=False):
     """A verdict, why, and the rules of that verdict that matched."""
 
     verdict: Verdict

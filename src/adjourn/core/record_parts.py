@@ -5,7 +5,9 @@ from typing import Any
 import msgspec
 
 
-class ApprovalSlot(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class ApprovalSlot(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False
+):
     """So many different people of one of these groups (none: of anybody) must agree, says the
     rule."""
 
@@ -15,7 +17,7 @@ class ApprovalSlot(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
     not_requester: bool = False
 
 
-class DecisionSeal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DecisionSeal(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """A signature of what somebody decided: which key, when, a number used once, and the signature
     in base64."""
 
@@ -25,7 +27,7 @@ class DecisionSeal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sig: str
 
 
-class Sent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Sent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """What a model call was sent, as far as the records before it do not say so.
 
     `messages`: how they were put together, of stretches `[from, to]` and of messages as they are.
@@ -39,7 +41,7 @@ class Sent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     bodies: dict[str, Any] = {}
 
 
-class Ref(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Ref(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """A place in another run's journal: its first `seq` records, whose chain ends in `head` (in
     hex).
 
@@ -53,7 +55,7 @@ class Ref(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     replies: int = 0
 
 
-class Summary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Summary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """What stands for the first `covers` messages of a conversation where its model is sent a
     summary."""
 

@@ -60,7 +60,7 @@ from adjourn.core.transcript import Transcript
 from adjourn.core.usage import Usage
 
 
-class State(msgspec.Struct):
+class State(msgspec.Struct, gc=False):
     """A run, folded: plain data, which can be written down and read again. Mutable and fast; only
     `fold` changes it. With `trust`, only decisions count that it believes. `head`: the hash of its
     journal's chain at `seq`, if somebody has said it.

@@ -10,7 +10,7 @@ from adjourn.core.duration import Duration, seconds
 from adjourn.errors import InvalidDefinition
 
 
-class Progress(msgspec.Struct, frozen=True):
+class Progress(msgspec.Struct, frozen=True, gc=False):
     """All a condition may look at."""
 
     steps: int

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from adjourn.views.fleet_view import FleetView
 
 
-class Rested(msgspec.Struct, frozen=True, kw_only=True):
+class Rested(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The run is not this process's any more, and nothing of it is in flight here.
 
     `more`: its time was over before it came to rest, or it has become long and continues as new; it

@@ -13,7 +13,7 @@ RECORD = 500
 """What a record costs beside its text: the objects that it becomes."""
 
 
-class Folded(msgspec.Struct, frozen=True):
+class Folded(msgspec.Struct, frozen=True, gc=False):
     """A state, and the size of the journal that it was folded from."""
 
     state: State

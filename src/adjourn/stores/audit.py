@@ -24,7 +24,7 @@ def chain(head: bytes, body: str) -> bytes:
     return hashlib.sha256(head + body.encode()).digest()
 
 
-class AuditLine(msgspec.Struct, frozen=True):
+class AuditLine(msgspec.Struct, frozen=True, gc=False):
     """One line. `scope` is a run id, "" for commands that concern no single run, or `SECURITY`."""
 
     scope: str

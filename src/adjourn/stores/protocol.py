@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 from adjourn.stores.run_row import RunRow
 
 
-class Lease(msgspec.Struct, frozen=True):
+class Lease(msgspec.Struct, frozen=True, gc=False):
     """The right to advance one run. Its authority is `epoch`; time only says when another may take
     it. `head` is the hash of the chain at `seq`, `now` the store's time when the run was taken.
 
@@ -49,7 +49,7 @@ class Lease(msgspec.Struct, frozen=True):
     erasures: int = 0
 
 
-class Committed(msgspec.Struct, frozen=True):
+class Committed(msgspec.Struct, frozen=True, gc=False):
     """What a commit found. `clean` False: others had spoken, or a halt forbade an intent; the moves
     are void. `head` is the hash of the chain at `seq`, `now` the store's time inside the
     transaction; `size`: characters of the records after `seen`, those of others and these."""
@@ -84,7 +84,7 @@ class Turn(msgspec.Struct, frozen=True):
         return None
 
 
-class Halt(msgspec.Struct, frozen=True):
+class Halt(msgspec.Struct, frozen=True, gc=False):
     """A halt that is on."""
 
     scope: str

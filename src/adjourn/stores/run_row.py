@@ -29,7 +29,7 @@ CHANGING = (
 """What a step may change in a row."""
 
 
-class RunRow(msgspec.Struct):
+class RunRow(msgspec.Struct, gc=False):
     """A run as a row: what lists, leases and the sweep need. Derived from the journal in the same
     transaction.
 

@@ -3,7 +3,7 @@
 import msgspec
 
 
-class InterruptRow(msgspec.Struct):
+class InterruptRow(msgspec.Struct, gc=False):
     """An interrupt as a row: people's compare-and-set point and the inbox's index."""
 
     i: str

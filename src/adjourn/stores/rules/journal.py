@@ -227,7 +227,7 @@ def append(sheet: Sheet, row: RunRow, epoch: int, record: AnyRecord, body: str =
     return row.seq
 
 
-class Needs(msgspec.Struct):
+class Needs(msgspec.Struct, gc=False):
     """What appending some records looks at; see `ReadRequest`. `whole`: all records and all
     interrupts. `told`: others may have to be told of them. `audited`: one of them is a line of the
     audit."""

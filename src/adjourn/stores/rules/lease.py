@@ -52,7 +52,7 @@ UPGRADE = "upgrade"
 NOT_WRITTEN = "nothing of this worker was written"
 
 
-class Taken(msgspec.Struct, frozen=True):
+class Taken(msgspec.Struct, frozen=True, gc=False):
     """Who wants to take which run, and from whom. See `Store.acquire`."""
 
     run: str

@@ -397,7 +397,7 @@ class Sheet:
         self.writes.drop_wakes.append(number)
 
 
-class StoreRule(msgspec.Struct, frozen=True):
+class StoreRule(msgspec.Struct, frozen=True, gc=False):
     """Something that may be done to a store: `work` makes of what `ask` names what is to be
     written, and a result.
 

@@ -86,7 +86,7 @@ class ReadRequest(msgspec.Struct, frozen=True, gc=False):
 NOTHING: Any = MappingProxyType[Any, Any]({})
 
 
-class Before(msgspec.Struct, frozen=True):
+class Before(msgspec.Struct, frozen=True, gc=False):
     """The run that another goes on with, and the hash of its chain at the record that was named;
     b"" if it has none such."""
 
@@ -94,7 +94,7 @@ class Before(msgspec.Struct, frozen=True):
     head: bytes = b""
 
 
-class ReadResult(msgspec.Struct):
+class ReadResult(msgspec.Struct, gc=False):
     """What was read, inside the transaction; `now` is the transaction's time. The rows are the
     rule's to change."""
 
@@ -139,7 +139,7 @@ class Appended(msgspec.Struct, frozen=True, gc=False):
     head: bytes
 
 
-class Writes(msgspec.Struct):
+class Writes(msgspec.Struct, gc=False):
     """What is to be written, all or nothing. `row`: as it is after all of it; `new`: there is none
     yet.
 
