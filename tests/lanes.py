@@ -97,6 +97,7 @@ SLOW = (
     "stores/test_pruning.py::test_after_an_erasure_a_scrub_takes_what_was_pruned_before_as_well",
     "stores/test_pruning.py::test_of_a_hundred_canaries_none_is_in_a_byte_after_a_scrub",
     "stores/test_restore.py::test_a_database_in_use_is_refused_and_the_process_is_named",
+    "stores/test_run_search.py",
     "stores/test_sqlite.py::test_a_read_only_folder_is_named",
     "stores/test_tampering.py::test_a_change_of_any_cell_of_any_table_shows_and_so_does_the_loss_of_any_row",
     "stores/test_world_changes.py",

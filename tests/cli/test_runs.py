@@ -38,6 +38,19 @@ def test_runs_as_json_and_filtered(adjourn: Run) -> None:
     assert len(adjourn("runs", "--json", "--after", adjourn("runs", "--json").json[0]["run_id"]).json) == 1
 
 
+def test_runs_are_searched_by_what_they_did(adjourn: Run) -> None:
+    refund, question = asyncio.run(begin(shop.refunds, shop.asker))
+
+    def found(*words: str) -> list[str]:
+        return [run["run_id"] for run in adjourn("runs", "--json", "--search", " ".join(words)).json]
+
+    assert found("tool:refund") == found("arg.order_id:4417") == found("status:waiting", "agent:refunds") == [refund]
+    assert found('"keep the accounts"') == [question]
+    assert found("tool:refund", "cost:>1000") == []
+    said = adjourn("runs", "--search", "tol:refund")
+    assert said.code == 2 and "no key is called 'tol'" in said.err and "Did you mean 'tool'" in said.err
+
+
 def test_a_status_or_label_that_cannot_be_is_wrong_input(adjourn: Run, waiting: str) -> None:
     said = adjourn("runs", "--status", "sleeping")
     assert said.code == 2 and "unknown status 'sleeping'" in said.err and "invalid · 422" in said.err

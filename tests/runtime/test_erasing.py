@@ -52,9 +52,11 @@ async def test_of_fifty_canaries_none_is_in_a_file_afterwards(address: str, fold
                 if isinstance(event, Published):
                     heard.set()
         await completed(run)
+        assert [found.run_id for found in await watcher.runs(search=CANARIES[9])] == ["r1"]
         assert found_in(folder) == set(CANARIES)
         done = await run.erase(by="ann", reason="asked to")
         assert done.scrubbed and found_in(folder) == set()
+        assert await watcher.runs(search=CANARIES[9]) == []
         assert await rt.store.verify() == []
     assert found_in(folder) == set()
 

@@ -80,3 +80,22 @@ async def test_the_inbox_by_kind_agent_run_group_text_and_time(
         assert (params, await ids(admin, "inbox", limit=1, **params)) == (params, found)
     async with Client(server, people[1]["lena"]) as lena:
         assert await ids(lena, "inbox", mine="true") == [d, r, c]
+
+
+async def test_runs_are_searched_page_by_page_and_a_wrong_key_is_named(admin: Client) -> None:
+    for n in range(5):
+        await admin.until(await admin.start("talker", run_id=f"r{n}", input=f"walnut {n % 2}"), "completed")
+    assert await ids(admin, "runs", search="walnut", limit=2) == ["r4", "r3", "r2", "r1", "r0"]
+    assert await ids(admin, "runs", search='"walnut 1" agent:talker', status="completed") == ["r3", "r1"]
+    assert (
+        await ids(admin, "runs", search="walnut hazel") == await ids(admin, "runs", search="walnut", agent="desk") == []
+    )
+    refused = await admin.get("runs", params={"search": "costt:>1"})
+    assert refused.status_code == 422 and "did you mean 'cost'" in refused.text
+
+
+async def test_whoever_may_not_read_finds_nothing(server: Serving, admin: Client) -> None:
+    await admin.until(await admin.start("talker", input="walnut"), "completed")
+    async with Client(server, "no-such-key") as stranger:
+        refused = await stranger.get("runs", params={"search": "walnut"})
+        assert refused.status_code == 401 and "walnut" not in refused.text

@@ -31,7 +31,7 @@ def without_lists(db: Any) -> None:
         db.execute(f"drop trigger {trigger}")
     for index in ("run_shown", "run_program", "run_session", "run_rested", "audit_time", "audit_security"):
         db.execute(f"drop index {index}")
-    for table in ("run_term", "run_text", "zone", "label"):
+    for table in ("run_term", "run_text", "zone", "label", "index_words", "index_text", "index_number", "index_due"):
         db.execute(f"drop table {table}")
     db.execute("alter table run drop column shown")
     db.execute("drop index interrupt_open")

@@ -9,9 +9,11 @@ import pytest
 from tests.stores.test_sqlite import opened
 
 from adjourn.core.records import CancelAsked, Decided, Emitted, Parked, RunCancelled, RunCompleted, Said, Stepped
+from adjourn.runtime.indexer import bring_up_to_date
+from adjourn.runtime.search_query import searched
 from adjourn.stores.fleet import Misfit
 from adjourn.stores.outbox import Endpoint
-from adjourn.stores.protocol import Lease, Store
+from adjourn.stores.protocol import Filter, Lease, Store
 from adjourn.stores.sqlite import SQLiteStore, scrub
 from adjourn.stores.sqlite.connection import connect
 from adjourn.testing.contract.fixtures import approval, begin, claim, commit
@@ -65,16 +67,25 @@ async def lived(store: Store, erased: str, canary: Canaries) -> None:
         await commit(store, await claim(store, id), (), [RunCompleted(output=word())])
 
 
+async def searched_for(store: Store, text: str) -> list[str]:
+    return [row.id for row in await store.runs(searched(text, Filter(), store.now()))]
+
+
 async def test_of_a_hundred_canaries_none_is_in_a_byte_of_the_files(path: Path) -> None:
     canary = Canaries()
     async with opened(path) as store:
         await lived(store, "r5", canary)
         assert len(canary.words) > 100
         await store.verify()
+        await bring_up_to_date(store)
+        assert await searched_for(store, canary.words[0]) == ["r5"], "the index has it, too"
         before = canary.found(path.parent)
         assert sum(before.values()) > 100, "else nothing is shown here"  # a page may end in the middle of one
         await store.erase("r5", by="ann", reason="asked to")
         assert await store.scrub()
+        assert canary.found(path.parent) == {}
+        await bring_up_to_date(store)
+        assert await searched_for(store, canary.words[0]) == await searched_for(store, "by:ana label.customer:x") == []
         assert canary.found(path.parent) == {}
         assert await store.verify() == []
         others = [await store.load(f"r{n}") for n in range(RUNS) if n != 5]

@@ -256,6 +256,8 @@ FREE = {
     "touched.at": "shown, no more",
     **dict.fromkeys(("label", "zone", "run_term"), "an index: by what a list finds a run"),
     **dict.fromkeys(("run_text", "run_text_config", "run_text_data", "run_text_idx"), "the same"),
+    **dict.fromkeys(("index_due", "index_number", "index_text"), "an index: by what a search finds a run"),
+    **dict.fromkeys(("index_words", "index_words_config", "index_words_data", "index_words_idx"), "the same"),
     "request": "what a client may send again", "letter": "what is on its way to others", "misfit": "what a worker said of itself",
 }  # fmt: skip
 """Cells that may change without being noticed, and why. Deleting a row of `touched` is noticed."""

@@ -46,18 +46,18 @@ export interface Wanted {
 }
 const DAYS: Record<string, number> = { "1d": 1, "7d": 7, "30d": 30 };
 
-/** `agent:x session:x label:k=v status:x`, and the rest is text. */
+/** `agent:x session:x label:k=v status:x` are filters of the list; the rest is what the server's index of runs is asked for. */
 export function filters(w: Wanted): { status: string; query: Record<string, string | number> } {
   const query: Record<string, string | number> = {};
   let status = "";
   const words: string[] = [];
-  for (const word of w.q.trim().split(/\s+/).filter(Boolean)) {
+  for (const [word] of w.q.matchAll(/[^\s"]*"[^"]*"|\S+/g)) {
     const [, name, value] = /^(agent|session|label|status):(.+)$/.exec(word) ?? [];
     if (name === "status") status = value ?? "";
     else if (name) query[name] = value ?? "";
     else words.push(word);
   }
-  if (words.length) query["text"] = words.join(" ").slice(0, 200);
+  if (words.length) query["search"] = words.join(" ").slice(0, 200);
   const days = DAYS[w.time];
   if (days) query["since"] = Math.floor(now() - days * 86400);
   return { status, query };

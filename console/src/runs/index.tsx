@@ -126,7 +126,7 @@ function Search({ value }: { value: string }) {
           ref={box}
           type="search"
           defaultValue={value}
-          placeholder="agent:, status:, text, run id…"
+          placeholder="tool:, status:, cost:>0.05, any words…"
           autocomplete="off"
           spellcheck={false}
           maxLength={200}

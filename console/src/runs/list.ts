@@ -174,13 +174,14 @@ export class List {
   /** Whether a run that has appeared belongs in this list, as far as its row says. */
   private fits(run: Run): boolean {
     const { query } = filters(this.wanted);
-    const text = String(query["text"] ?? "").toLowerCase();
+    const words = String(query["search"] ?? "").toLowerCase().split(/\s+/);
+    const said = `${run.title} ${run.run_id} ${run.agent}`.toLowerCase();
     return (
       this.shown(run) &&
       (!query["agent"] || query["agent"] === run.agent) &&
       (!query["session"] || query["session"] === run.session) &&
       !query["label"] &&
-      (!text || `${run.title} ${run.run_id} ${run.agent}`.toLowerCase().includes(text)) &&
+      words.every((word) => said.includes(word)) &&
       run.created_at >= Number(query["since"] ?? 0)
     );
   }

@@ -12,6 +12,7 @@ from adjourn.stores.protocol import Store
 from adjourn.stores.seals import Anchor, Seal
 
 if TYPE_CHECKING:
+    from adjourn.runtime.indexer import Indexer
     from adjourn.runtime.sealer import Sealer
     from adjourn.stores.verification import Verification
     from adjourn.views.audit_entry import AuditEntry
@@ -25,6 +26,7 @@ class AuditVerbs:
 
     _store: Store | None
     _sealer: "Sealer | None"
+    _indexer: "Indexer | None"
     _audit_keys: tuple[AuditKey, ...]
 
     def _audited(self) -> Store:
@@ -33,11 +35,12 @@ class AuditVerbs:
         return self._store
 
     def keep_sealed(self) -> None:
-        """Seal every ten seconds from now on, and at the end. A runtime that advances runs does it
-        by itself."""
+        """Seal every ten seconds from now on, and at the end, and keep the index of runs up to
+        date. A runtime that advances runs does it by itself."""
         self._audited()
-        assert self._sealer is not None
+        assert self._sealer is not None and self._indexer is not None
         self._sealer.start()
+        self._indexer.start()
 
     async def audit(
         self,

@@ -47,6 +47,7 @@ from adjourn.stores.rules.transaction import stamped
 from adjourn.stores.run_row import RunRow
 
 if TYPE_CHECKING:
+    from adjourn.runtime.indexer import Indexer
     from adjourn.runtime.live_relay import LiveText
     from adjourn.runtime.resumption import Continuation, Prepared
     from adjourn.runtime.sealer import Sealer
@@ -135,6 +136,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         self.secret = secret
         self._audit_key, self._audit_keys = audit_key, ()
         self._sealer: Sealer | None = None
+        self._indexer: Indexer | None = None
         self.signatures = Signatures(deciders, signing_key)
         self.archive, self._retention = archive, Retention(self, retain, archive)
         self.programs: dict[str, Definition[Any]] = {}
@@ -142,6 +144,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         self.clock: Clock = SystemClock()
 
     async def __aenter__(self) -> Self:
+        from adjourn.runtime.indexer import Indexer
         from adjourn.runtime.live_relay import LiveText
         from adjourn.runtime.sealer import Sealer
         from adjourn.runtime.worker import Worker  # all that drives runs
@@ -174,6 +177,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         )
         self._audit_keys = audit_keys(self._audit_key)
         self._sealer = Sealer(self._store, self.clock, self._audit_keys)
+        self._indexer = Indexer(self._store, self.clock)
         self._live = LiveText(self._store, self.feed)
         for program in self._programs:
             self._register(program)
@@ -187,6 +191,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         await self._retention.close()
         if self._worker is not None:
             await self._worker.close(self._grace)
+        if self._indexer is not None:
+            await self._indexer.close()
         if self._sealer is not None:
             await self._sealer.close(self._grace)
         if self._live is not None:
@@ -198,7 +204,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             await self._store.close()
         if self._worker is not None:
             self._worker.closed()
-        self._store = self._worker = self._sealer = None
+        self._store = self._worker = self._sealer = self._indexer = None
 
     @property
     def address(self) -> str:
@@ -333,6 +339,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         session: str = "",
         label: tuple[str, str] | None = None,
         text: str = "",
+        search: str = "",
         since: float = 0.0,
         until: float = 0.0,
         after: str = "",
@@ -346,6 +353,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             agent, session: only of this agent or flow; only of this session.
             label: only with this label, as `(name, value)`.
             text: only those whose title, id or agent contains this string.
+            search: only those that have all these words in their inputs, tools, arguments, outputs,
+                errors, notes, answers or labels; also keys: `tool:refund cost:>0.05 took:>10m`.
             since, until: only those created from the one to before the other, in seconds since
             1970.
             after: the last id of the page before.
@@ -369,7 +378,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         )
         from adjourn.runtime.run_list import run_list
 
-        return await run_list(self, found)
+        return await run_list(self, found, search)
 
     async def inbox(
         self, *, agent: str = "", kind: str = "", run: str = "", after: str = "", limit: int = 50

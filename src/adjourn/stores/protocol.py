@@ -16,6 +16,7 @@ from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Erasure, Hold, Pruning
 from adjourn.stores.fleet import Fleet, Misfit
 from adjourn.stores.outbox import Outbox
+from adjourn.stores.run_index import RunIndex, RunSearch
 from adjourn.stores.seals import MOST, Anchor, Seal
 from adjourn.stores.snapshots import Snapshots
 
@@ -101,7 +102,8 @@ class Filter(msgspec.Struct, frozen=True):
     of the beginning; `changed` of the run's last record.
 
     For runs: `prefix`, how their ids begin; they are then in the order of their ids, and only those
-    are looked at.
+    are looked at. `search`, what the index has of them (see `RunIndex`): they are then the newest
+    first in any case.
 
     For inboxes: `kind`; `group`, to whom it is given; `members`, what somebody in these groups may
     decide; `brief`, without what only its record says (type, payload, call; it is then of no
@@ -125,6 +127,7 @@ class Filter(msgspec.Struct, frozen=True):
     brief: bool = False
     after: str = ""
     limit: int = 50
+    search: RunSearch | None = None
 
 
 Bell = Callable[[], None]
@@ -304,6 +307,10 @@ class Journals(Protocol):
     def snapshots(self) -> Snapshots:
         """Where states are kept that were written down, so that a cold start costs the end of a
         journal."""
+        ...
+
+    def run_index(self) -> RunIndex:
+        """Where it is kept what runs are found by."""
         ...
 
     async def commit(

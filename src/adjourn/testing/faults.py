@@ -16,6 +16,7 @@ from adjourn.stores.erasure import Erasure, Hold, Pruning
 from adjourn.stores.fleet import Misfit, Queue, WorkerCard
 from adjourn.stores.outbox import DeliveryAttempt, Endpoint, Notification, Wake
 from adjourn.stores.protocol import Bell, Committed, Filter, Halt, Lease, Pulse, Store, Turn
+from adjourn.stores.run_index import RunIndex
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Seal
 from adjourn.stores.snapshots import Snapshots
@@ -148,6 +149,10 @@ class Faulty:
     def channel(self, ears: Ears) -> Channel:
         """See `Store.channel`."""
         return self.store.channel(ears)
+
+    def run_index(self) -> RunIndex:
+        """See `Store.run_index`."""
+        return self.store.run_index()
 
     def snapshots(self) -> Snapshots:
         """See `Store.snapshots`."""

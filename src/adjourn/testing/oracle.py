@@ -34,6 +34,7 @@ from adjourn.stores.rules import transaction as sheets
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.transaction import Book, Sheet, StoreRule
 from adjourn.stores.rules.values import ReadRequest, Writes
+from adjourn.stores.run_index import RunIndex
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Seal
 from adjourn.stores.snapshots import Snapshots
@@ -195,6 +196,10 @@ class CheckedStore:
     def channel(self, ears: Ears) -> Channel:
         """See `Store.channel`."""
         return self.store.channel(ears)
+
+    def run_index(self) -> RunIndex:
+        """See `Store.run_index`."""
+        return self.store.run_index()
 
     def snapshots(self) -> Snapshots:
         """See `Store.snapshots`."""

@@ -28,6 +28,7 @@ from adjourn.testing.contract.lease import Acquiring, Claiming, Keeping
 from adjourn.testing.contract.lists import Due, Halts, Inbox, Runs
 from adjourn.testing.contract.names import Naming
 from adjourn.testing.contract.prune import Holding, Pruned
+from adjourn.testing.contract.run_search import RunSearching
 from adjourn.testing.contract.signatures import Signing
 from adjourn.testing.contract.subscriptions import Closing, Ringing
 from adjourn.testing.contract.turns import Continuing
@@ -62,6 +63,7 @@ class StoreContract(
     Due,
     Inbox,
     Runs,
+    RunSearching,
     Halts,
     Auditing,
     Searching,

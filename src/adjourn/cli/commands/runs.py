@@ -72,6 +72,14 @@ def runs(
         str,
         typer.Option(metavar="NAME=VALUE", help="Only runs with this label.", show_default=False),
     ] = "",
+    search: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT",
+            help="Only runs with these words, or keys: 'tool:refund cost:>0.05 took:>10m'.",
+            show_default=False,
+        ),
+    ] = "",
     after: Annotated[
         str, typer.Option(metavar="RUN", help="Only runs older than this one.", show_default=False)
     ] = "",
@@ -86,13 +94,15 @@ def runs(
         raise Invalid(f"a label must be NAME=VALUE, got {label!r}")
 
     async def listed(rt: Runtime) -> list[RunView]:
-        if after:
-            before = (await find_run(rt, after)).id
-        else:
-            before = ""
-        pair = (name, value) if label else None
+        before = (await find_run(rt, after)).id if after else ""
         found = await rt.runs(
-            status=status, agent=agent, session=session, label=pair, after=before, limit=limit
+            status=status,
+            agent=agent,
+            session=session,
+            label=(name, value) if label else None,
+            search=search,
+            after=before,
+            limit=limit,
         )
         if not found:
             check_known(agent, await agents_of(rt), "agent or flow")
@@ -110,6 +120,13 @@ def runs(
     if as_json:
         print_json(seen)
         return
+    _print_runs(seen, waiting, now, db)
+    if len(seen) == limit:
+        older = command(db, "runs", options=("--after", seen[-1].run_id))
+        say(Text(f"Older ones: {older}", style=DIM))
+
+
+def _print_runs(seen: list[RunView], waiting: int, now: float, db: str | None) -> None:
     terminal = out()
     terminal.print(*run_table(seen, now, terminal))
     if waiting:
@@ -119,9 +136,6 @@ def runs(
     else:
         person = ""
     say(Text(f"{count(len(seen), 'run')}.{person}", style=DIM))
-    if len(seen) == limit:
-        older = command(db, "runs", options=("--after", seen[-1].run_id))
-        say(Text(f"Older ones: {older}", style=DIM))
 
 
 @app.command()

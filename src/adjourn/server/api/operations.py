@@ -147,7 +147,7 @@ OPERATIONS = [
         "Runs, newest first.",
         runs.list_runs,
         RUNS,
-        query={"status": STATUS, **FILTERS, **PAGES},
+        query={"status": STATUS, "search": WORD, **FILTERS, **PAGES},
     ),
     Operation(
         "POST /runs",

@@ -51,7 +51,8 @@ from adjourn.views.run_view import RunSummary, run_summary, run_view
 async def list_runs(c: ApiRequest) -> Any:
     """A page of runs."""
     wanted = filter_of(c, status=c.query.get("status", ""))
-    return page(await run_list(c.rt, wanted), wanted.limit, lambda run: run.run_id)
+    found = await run_list(c.rt, wanted, c.query.get("search", ""))
+    return page(found, wanted.limit, lambda run: run.run_id)
 
 
 async def list_programs(c: ApiRequest) -> Any:

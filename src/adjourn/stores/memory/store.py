@@ -29,6 +29,7 @@ from adjourn.stores.fleet import Misfit, Queue, WorkerCard
 from adjourn.stores.memory.due import due
 from adjourn.stores.memory.evidence import MemoryEvidence
 from adjourn.stores.memory.heartbeat import MemoryPulse
+from adjourn.stores.memory.run_index import MemoryRunIndex
 from adjourn.stores.memory.transaction import MemoryBook
 from adjourn.stores.outbox import Notification
 from adjourn.stores.protocol import Bell, Filter, Turn
@@ -42,6 +43,7 @@ from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.roster import listing
 from adjourn.stores.rules.transaction import Each, RecordedRefusal, StoreRule, Whole
+from adjourn.stores.run_index import RunSearch
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Anchor, Seal
 from adjourn.stores.snapshots import MemorySnapshots
@@ -155,6 +157,10 @@ class MemoryStore(Ruled, MemoryBook):
     def channel(self, ears: Ears) -> MemoryChannel:
         """See `Store.channel`."""
         return MemoryChannel(self._ends, ears)
+
+    def run_index(self) -> MemoryRunIndex:
+        """See `Store.run_index`."""
+        return MemoryRunIndex(self._runs, self._indexed, self._dated)
 
     def snapshots(self) -> MemorySnapshots:
         """See `Store.snapshots`."""
@@ -353,15 +359,22 @@ class MemoryStore(Ruled, MemoryBook):
         """See `Store.runs`."""
         now = self.now()
         rows = list(map(self._dated, reversed(self._runs.values())))
-        if filter.prefix:
+        if filter.prefix and filter.search is None:
             rows.sort(key=lambda row: row.id)
         found: list[RunRow] = []
         begun = not filter.after
         for row in rows:
-            if begun and filters.fits(row, filter, now, self._halts):
+            fits = begun and filters.fits(row, filter, now, self._halts)
+            if fits and self._is_found(row, filter.search):
                 found.append(row)
             begun = begun or row.id == filter.after
         return found[: filter.limit]
+
+    def _is_found(self, row: RunRow, search: RunSearch | None) -> bool:
+        if search is None:
+            return True
+        entry = self._indexed.entries.get(row.id)
+        return entry is not None and search.finds(entry)
 
     async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
         """See `Store.misfits`."""

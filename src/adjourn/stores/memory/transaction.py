@@ -12,6 +12,7 @@ from adjourn.stores.audit import AuditLine
 from adjourn.stores.erasure import Hold
 from adjourn.stores.fleet import Misfit, WorkerCard
 from adjourn.stores.memory.due import ahead, due
+from adjourn.stores.memory.run_index import IndexedRuns
 from adjourn.stores.outbox import Endpoint, Notification, Wake
 from adjourn.stores.protocol import Halt
 from adjourn.stores.rows import present
@@ -34,6 +35,7 @@ class MemoryBook:
         self._journals: dict[str, list[str | None]] = {}
         self._snapshots: dict[str, Kept] = {}
         self._chains: dict[str, list[bytes]] = {}
+        self._indexed = IndexedRuns()
         self._interrupts: dict[str, dict[str, InterruptRow]] = {}
         self._requests: dict[tuple[str, str], tuple[int, str]] = {}
         self._workers: dict[str, float] = {}
@@ -275,6 +277,8 @@ class MemoryBook:
             self._erasures += 1
             self._wipe(row.id)
         self._runs[row.id] = row
+        if writes.journal:
+            self._indexed.written(row)
         for line in writes.journal:
             self._journals[row.id].append(line.body)
             self._chains[row.id].append(line.head)
@@ -299,6 +303,7 @@ class MemoryBook:
 
     def _clear_beside(self, run: str) -> None:
         self._snapshots.pop(run, None)
+        self._indexed.forget(run)
         self._interrupts[run] = {}
         for request in [key for key in self._requests if key[0] == run]:
             del self._requests[request]

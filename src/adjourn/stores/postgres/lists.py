@@ -15,6 +15,7 @@ import msgspec
 from adjourn.core.status import Status
 from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.postgres.rows import COLUMNS, run_row
+from adjourn.stores.postgres.run_search import Looker
 from adjourn.stores.protocol import Filter
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules import filters
@@ -154,7 +155,7 @@ class _Asked(msgspec.Struct):
             last = messages(db, [NUMBER], {"id": filter.after})[0]
             if not last:
                 return None
-            if filter.prefix:
+            if filter.prefix and filter.search is None:
                 high = END
             else:
                 high = last[0][0] - 1
@@ -207,7 +208,11 @@ class _Asked(msgspec.Struct):
     def looks(self, db: Connection, limit: int) -> Iterator[list[tuple[Any, ...]]]:
         """Rows that may fit, in order."""
         filter, (where, values) = self.filter, self.where()
-        if filter.prefix:
+        if filter.search is not None:
+            looker = Looker(db, filter.search, planned, BY_TEXT)
+            for numbers in looker.slices(self.low, self.high):
+                yield _those(db, where, values, numbers)
+        elif filter.prefix:
             yield from self._by_prefix(db, where, values)
         elif filter.run:
             yield planned(db, f"{RUNS} where {where}", values)

@@ -37,6 +37,7 @@ from adjourn.stores.postgres.migrations import bring_up_to_date
 from adjourn.stores.postgres.read_statements import name
 from adjourn.stores.postgres.row_cache import Remembered
 from adjourn.stores.postgres.rows import COLUMNS, LETTER, run_row
+from adjourn.stores.postgres.run_index import PostgresRunIndex
 from adjourn.stores.postgres.scrub import is_unscrubbed, scrub
 from adjourn.stores.postgres.snapshots import PostgresSnapshots
 from adjourn.stores.postgres.transaction import ComparedBook, LockedBook, Moved, is_plain
@@ -324,6 +325,10 @@ class PostgresStore(PostgresAudit):
     def snapshots(self) -> PostgresSnapshots:
         """See `Store.snapshots`."""
         return PostgresSnapshots(self.ask)
+
+    def run_index(self) -> PostgresRunIndex:
+        """See `Store.run_index`."""
+        return PostgresRunIndex(self.ask)
 
     async def hold(
         self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""

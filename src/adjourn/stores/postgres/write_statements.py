@@ -122,7 +122,18 @@ _NEW = (
 )
 _INTERRUPT = (*INTERRUPT, "said")
 _RECORD = ("run", "seq", "epoch", "body", "head")
-BESIDE = ("interrupt", "request", "misfit", "snapshot", "segment", "wake", "label")
+BESIDE = (
+    "interrupt",
+    "request",
+    "misfit",
+    "snapshot",
+    "segment",
+    "wake",
+    "label",
+    "index_due",
+    "index_number",
+    "index_text",
+)
 """The tables that have rows of a run beside its journal, by the run's number."""
 
 

@@ -16,8 +16,11 @@ from adjourn.stores.protocol import Filter
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules import filters
 from adjourn.stores.rules.inbox_filter import briefly
+from adjourn.stores.run_index import RunSearch
 from adjourn.stores.run_row import RunRow
+from adjourn.stores.sqlite import run_search
 from adjourn.stores.sqlite.rows import COLUMNS, inbox_item, run_row
+from adjourn.stores.sqlite.trigrams import PROBES, quoted, rarest
 
 AT = "json_extract(body, '$.at')"
 PLACE = "select rank, opened_at, run, seq from interrupt where i = ? order by run limit 1"
@@ -65,9 +68,6 @@ SAID = "instr(run_words(title, id, program), :text)"
 MANY = 256
 """Pieces with which one or two letters begin; those with which more begin are everywhere."""
 TERMS = f"select term from run_term where term >= ? and term < ? limit {MANY}"
-PROBE = (
-    "select rowid from run_text where run_text match ? and rowid <= ? order by rowid desc limit ?"
-)
 IN_HAND = "worker <> '' and worker in (select id from worker where until > :now)"
 CHANGED = "select 1 from run indexed by run_rested where worker = '' and updated_at >= :changed"
 CHANGING = ("run_rested where worker = ''", "run_worker where worker <> ''")
@@ -98,11 +98,6 @@ FIRST, LOOK = 256, 1_000
 before somebody else has a turn."""
 NEWEST = 2_000
 """Runs that are looked at for a text of one or two letters before the index is asked."""
-MOSTLY = 0.5
-"""Of so many runs a piece says nothing, and is only read."""
-PROBED, PROBES, ENOUGH = 12, 20, 3
-"""How many pieces of a text are looked up, how many runs of each (and of a way) to see how rare it
-is, and by how many one searches."""
 
 
 def inbox(db: Any, filter: Filter, now: float) -> list[Interrupt]:
@@ -256,7 +251,11 @@ def looks(db: Any, filter: Filter, now: float) -> Iterator[list[RunRow]]:
     if asked is None:
         return
     halts = first_column(db.execute("select scope from halt"))
-    for sql, values in _answers(db, asked):
+    if filter.search is not None:
+        answers = _searched(db, asked, filter.search)
+    else:
+        answers = _answers(db, asked)
+    for sql, values in answers:
         found: list[RunRow] = []
         cursor = db.execute(sql, values)
         for row in cursor:
@@ -289,7 +288,7 @@ class _Asked(msgspec.Struct):
             last = db.execute(NUMBER, (filter.after,)).fetchone()
             if last is None:
                 return None
-            if filter.prefix:
+            if filter.prefix and filter.search is None:
                 high = END
             else:
                 high = last[0] - 1
@@ -347,6 +346,12 @@ class _Asked(msgspec.Struct):
             terms.append(SAID)
             values["text"] = filter.text.lower()
         return " and ".join(terms), values
+
+
+def _searched(db: Any, asked: _Asked, search: RunSearch) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The statements for the runs that a search finds, in order."""
+    for numbers in run_search.slices(db, search, asked.low, asked.high):
+        yield _those(asked, numbers)
 
 
 def _answers(db: Any, asked: _Asked) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -525,33 +530,8 @@ def _pieces(db: Any, text: str, upto: int) -> str | None:
             return None
         if len(terms) == MANY or "\0" in text:
             return ""
-        return " OR ".join(map(_quoted, terms))
-    every: dict[str, None] = {}
-    for start in range(len(text) - 2):
-        piece = text[start : start + 3]
-        if "\0" not in piece:  # it would end the question
-            every[piece] = None
-    pieces = list(every)
-    rare: list[tuple[float, str]] = []
-    for piece in pieces[:: 1 + (len(pieces) - 1) // PROBED]:
-        found = db.execute(PROBE, (_quoted(piece), upto, PROBES)).fetchall()
-        if not found:
-            return None
-        if len(found) == PROBES:
-            often = len(found) / (upto - found[-1][0] + 1)
-        else:
-            often = 0.0
-        rare.append((often, _quoted(piece)))
-    least, *others = sorted(rare)[:ENOUGH]
-    found = [least[1]]
-    for often, piece in others:
-        if often < MOSTLY:
-            found.append(piece)
-    return " AND ".join(found)
-
-
-def _quoted(piece: str) -> str:
-    return '"' + piece.replace('"', '""') + '"'
+        return " OR ".join(map(quoted, terms))
+    return rarest(db, "run_text", (text,), upto)
 
 
 def _listed(db: Any) -> int:

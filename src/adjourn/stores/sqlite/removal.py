@@ -6,7 +6,17 @@ from typing import Any
 from adjourn.core.codec import encode
 from adjourn.stores.run_row import RunRow
 
-BESIDE = ("interrupt", "request", "misfit", "snapshot", "segment", "wake")
+BESIDE = (
+    "interrupt",
+    "request",
+    "misfit",
+    "snapshot",
+    "segment",
+    "wake",
+    "index_due",
+    "index_number",
+    "index_text",
+)
 """The tables that have rows of a run beside its journal, by the run's number."""
 
 

@@ -52,6 +52,7 @@ from adjourn.stores.sqlite.rows import (
     misfits,
     run_row,
 )
+from adjourn.stores.sqlite.run_index import SQLiteRunIndex
 from adjourn.stores.sqlite.scrub import is_unscrubbed, scrub
 from adjourn.stores.sqlite.snapshots import SQLiteSnapshots
 from adjourn.stores.sqlite.transaction import SQLiteBook
@@ -296,6 +297,10 @@ class SQLiteStore(SQLiteAudit):
     def snapshots(self) -> SQLiteSnapshots:
         """See `Store.snapshots`."""
         return SQLiteSnapshots(self._reader, self._connect)
+
+    def run_index(self) -> SQLiteRunIndex:
+        """See `Store.run_index`."""
+        return SQLiteRunIndex(self._reader, self._connect)
 
     async def hold(
         self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""

@@ -1,0 +1,163 @@
+"""The index by which runs are found: what each is about, as one string, and its numbers. Derived,
+never the truth.
+
+An entry is made of a run's journal after the run came to rest, in a transaction of its own: no
+step waits for it. It is extended by the records that came since, and goes with the run's content.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from adjourn.core.messages import Usage
+from adjourn.stores.run_row import RunRow
+
+MARK, VALUE = "\x1e", "\x1f"
+"""Before each line of an entry's text, and between its key and its value. No word has them."""
+KEYS = {
+    "id": "\x01",
+    "agent": "\x02",
+    "session": "\x03",
+    "label": "\x04",
+    "by": "\x05",
+    "tool": "\x06",
+    "arg": "\x07",
+    "in": "\x08",
+    "out": "\x0b",
+    "said": "\x0c",
+    "error": "\x0e",
+    "note": "\x0f",
+    "asked": "\x10",
+    "answer": "\x11",
+    "event": "\x12",
+}
+"""How a text calls what a line says: characters that no word has, so that the word *tool* finds no
+more than what is said of a tool."""
+LONGEST = 32_000
+"""Characters of one entry. What a run says after so many is not found."""
+
+
+class Wait(msgspec.Struct, omit_defaults=True):
+    """A question to people: when it was asked, and when it was answered last or ended; 0 while it
+    is open. `verdict`: `approve`, `edit`, `deny`, `value`, or why nobody answered."""
+
+    kind: str
+    tool: str
+    at: float
+    until: float = 0.0
+    by: str = ""
+    verdict: str = ""
+    groups: tuple[str, ...] = ()
+
+
+class ToolCount(msgspec.Struct, omit_defaults=True):
+    """How often a tool was called, how often that failed, and how long it took."""
+
+    calls: int = 0
+    failed: int = 0
+    took: float = 0.0
+
+
+class RunFacts(msgspec.Struct, omit_defaults=True):
+    """What is counted of a run. `inherited`: of its usage, what the run had used of which it is a
+    fork. `turns` and `calls` are what the next records need: replies by path, and the tools of
+    calls that have not returned."""
+
+    usage: Usage = Usage()
+    inherited: Usage = Usage()
+    tools: dict[str, ToolCount] = {}
+    waits: dict[str, Wait] = {}
+    turns: dict[str, int] = {}
+    calls: dict[str, str] = {}
+
+
+class RunEntry(msgspec.Struct):
+    """What the index has of a run: of its first `seq` records.
+
+    `text`: lines, each a key and a value, in small letters. `cost`, `tokens`: of all model calls.
+    `took`: seconds from its beginning to its last record; `waited`: those of them in which
+    a question to people was open.
+    """
+
+    run: str
+    seq: int = 0
+    text: str = MARK
+    cost: float = 0.0
+    tokens: int = 0
+    took: float = 0.0
+    waited: float = 0.0
+    facts: RunFacts = msgspec.field(default_factory=RunFacts)
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """A number of a run that must be at least, or at most, this."""
+
+    name: str
+    value: float
+    most: bool = False
+
+    def admits(self, entry: RunEntry) -> bool:
+        """Whether the entry's number is within it."""
+        number = getattr(entry, self.name)
+        if self.most:
+            return number <= self.value
+        return number >= self.value
+
+
+BOUNDED = ("cost", "tokens", "took", "waited")
+"""The numbers that may be bounded."""
+
+
+class RunSearch(msgspec.Struct, frozen=True):
+    """What a run's entry must have: all of these pieces of text, and numbers within these bounds."""
+
+    pieces: tuple[str, ...] = ()
+    bounds: tuple[Bound, ...] = ()
+
+    def finds(self, entry: RunEntry) -> bool:
+        """Whether the entry is one of those."""
+        return all(piece in entry.text for piece in self.pieces) and all(
+            bound.admits(entry) for bound in self.bounds
+        )
+
+
+class RunIndex(Protocol):
+    """Where a store keeps the entries."""
+
+    async def stale(self, limit: int) -> list[tuple[RunRow, RunEntry | None]]:
+        """Up to `limit` runs that came to rest after their entry was made, the newest first, each
+        with the entry that it has."""
+        ...
+
+    async def put(self, entries: Sequence[RunEntry]) -> None:
+        """Keep these in the place of those before. Nothing is kept of a run that is not there or
+        was erased, nor in the place of an entry that knows more."""
+        ...
+
+    async def entries(
+        self, since: float, until: float, *, after: str = "", limit: int = 100
+    ) -> list[tuple[RunRow, RunEntry]]:
+        """Entries of runs that began in this time, the newest first.
+
+        Args:
+            since, until: the time.
+            after: the last run of the page before.
+            limit: at most so many.
+        """
+        ...
+
+
+_facts = msgspec.json.Decoder(RunFacts)
+
+
+def dump_facts(entry: RunEntry) -> str:
+    """What is counted, as a store keeps it."""
+    return msgspec.json.encode(entry.facts).decode()
+
+
+def entry_of(run: str, row: Sequence[Any]) -> RunEntry:
+    """An entry from its row: the run's number, what `RunEntry` has in its order, and its facts as
+    `dump_facts` wrote them."""
+    _, seq, text, cost, tokens, took, waited, facts = row
+    return RunEntry(run, seq, text, cost, tokens, took, waited, _facts.decode(facts))
