@@ -59,7 +59,9 @@ function useSending(scope: string, reason: string, done: () => void): { send: ()
   const [late, setLate] = useState(false);
   const key = useMemo(intent, [scope, reason]);
   const gone = useRef(false);
-  useEffect(() => () => void (gone.current = true), []);
+  useEffect(() => () => {
+    gone.current = true;
+  }, []);
   const told = (answer: Halted): void => {
     halts.value = answer.items;
     done();
@@ -271,11 +273,11 @@ function Holding({ scope, found }: { scope: string; found: HaltScope }) {
               ) : null}
             </>
           ) : null,
-          next ? <>{count(next, "would begin something next", "would begin something next")}</> : null,
+          next ? count(next, "would begin something next", "would begin something next") : null,
           found.waiting ? (
             <>{count(found.waiting, "waits for a person: an approval", "wait for people: approvals")} can be denied now and approved after the unhalt</>
           ) : null,
-          held ? <>{count(held, "is held already", "are held already")}</> : null,
+          held ? count(held, "is held already", "are held already") : null,
         ]
           .filter(Boolean)
           .map((part, n) => (

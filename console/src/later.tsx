@@ -53,5 +53,7 @@ function renew(): void {
 /** Fetch the other pages as well, so that going there takes no time and needs no connection. */
 export function fetchAll(): void {
   const idle = "requestIdleCallback" in window ? requestIdleCallback : (f: () => void) => setTimeout(f, 1500);
-  idle(() => loads.forEach((begin) => begin()));
+  idle(() => {
+    for (const begin of loads) begin();
+  });
 }

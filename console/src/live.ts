@@ -14,6 +14,12 @@ const HIDDEN = 30_000;
 
 /** Ticks once a second while somebody looks: everything that counts time reads it. */
 export const tick = signal(0);
+
+/** The time now, read by whatever is drawn again with every tick. */
+export function ticking(): number {
+  void tick.value;
+  return now();
+}
 /** "connecting" until the first event; "back" for a few seconds after a break. */
 export const state = signal<"connecting" | "live" | "broken" | "back" | "resting">("connecting");
 /** How many tabs share the stream. */

@@ -13,7 +13,8 @@ export function useLoaded<T>(read: (signal: AbortSignal) => Promise<T>, deps: re
   const control = useRef<AbortController | null>(null);
   const again = (): void => {
     control.current?.abort();
-    const mine = (control.current = new AbortController());
+    const mine = new AbortController();
+    control.current = mine;
     read(mine.signal).then(
       (data) => mine.signal.aborted || setState({ data, error: null }),
       (error: unknown) => mine.signal.aborted || setState((s) => ({ data: s.data, error })),

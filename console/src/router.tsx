@@ -29,7 +29,7 @@ export const about = signal("");
 export const href = (path: string): string => base + path;
 
 /** The address of a place: `to("runs", id)`, each part encoded. */
-export const to = (...parts: string[]): string => "/" + parts.map(encodeURIComponent).join("/");
+export const to = (...parts: string[]): string => `/${parts.map(encodeURIComponent).join("/")}`;
 
 function arrived(): void {
   here.value = { path: location.pathname, search: location.search };

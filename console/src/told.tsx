@@ -1,8 +1,7 @@
 /** What happened, told the same way everywhere: who decided what and why, what was changed, what came of it. */
-import { now } from "./api";
 import { DECISIONS, OUTCOMES } from "./generated/words";
 import type { CallOutcome, EditedArgument, StepDecision } from "./generated/types";
-import { tick } from "./live";
+import { ticking } from "./live";
 import { shownText, Visible } from "./visible";
 import { duration, json, rough } from "./words";
 
@@ -61,7 +60,7 @@ export function Outcome({ of, tone = false }: { of: CallOutcome; tone?: boolean 
 
 export function outcomeWords(of: CallOutcome): string {
   const word = of.state === "ran" && of.attempt > 1 ? `ran, attempt ${of.attempt}` : OUTCOMES[of.state];
-  if (of.state === "running") return `${word}, ${rough((tick.value, now()) - of.since)}`;
+  if (of.state === "running") return `${word}, ${rough(ticking() - of.since)}`;
   if (of.state === "failed") return `${word}: ${of.error.slice(0, 200)}`;
   return of.took === null ? word : `${word}, ${duration(of.took)}`;
 }

@@ -175,10 +175,15 @@ export async function copy(text: string): Promise<void> {
 /** A command to paste into a terminal. */
 export function Command({ text }: { text: string }) {
   const [done, setDone] = useState(false);
+  const copied = async (): Promise<void> => {
+    await copy(text);
+    setDone(true);
+    say("Copied.");
+  };
   return (
     <div class="cmd">
       <span class="grow">{text}</span>
-      <Button icon="copy" label={`Copy the command ${text}`} onClick={() => void copy(text).then(() => (setDone(true), say("Copied.")))}>
+      <Button icon="copy" label={`Copy the command ${text}`} onClick={() => void copied()}>
         {done ? "Copied" : "Copy"}
       </Button>
     </div>

@@ -18,6 +18,7 @@ const PLAIN = /^[ -~]*$/;
 const OTHER_OR_SPACE = /[\p{C}\p{Z}]/u;
 const MARK = /\p{M}/u;
 /** Blank although their category is a letter, a mark or a symbol; variation selectors carry smuggled text. */
+// biome-ignore lint/suspicious/noMisleadingCharacterClass: each character is looked for by itself
 const BLANK = /[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u180b-\u180f\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/u;
 /** How the string form begins a shown character; one in the text itself is shown too, so that nobody can write a false one. */
 const BRACKET = 0x27e8;
@@ -103,7 +104,7 @@ let table: Map<number, string> | undefined;
 export function nameOf(code: number): string {
   if (!table) {
     table = new Map();
-    for (const [first, start, names] of ROWS) names.split("|").forEach((n, k) => table!.set(first + k, n.replace("~", start)));
+    for (const [first, start, names] of ROWS) for (const [k, n] of names.split("|").entries()) table.set(first + k, n.replace("~", start));
   }
   const letter = String.fromCharCode(code & 0x7f);
   if (code >= 0xfe00 && code <= 0xfe0f) return `VARIATION SELECTOR-${code - 0xfe00 + 1}`;

@@ -93,9 +93,9 @@ export function argumentLine(args: unknown, limit = 160): string {
   let text = "";
   for (const value of values) {
     if (value === undefined) continue;
-    const piece = typeof value === "string" && value.length > limit ? json(value.slice(0, limit)).slice(0, -1) + "…" : json(value);
+    const piece = typeof value === "string" && value.length > limit ? `${json(value.slice(0, limit)).slice(0, -1)}…` : json(value);
     text += (text ? ", " : "") + piece;
-    if (text.length > limit) return text.slice(0, limit) + "…";
+    if (text.length > limit) return `${text.slice(0, limit)}…`;
   }
   return text;
 }

@@ -16,7 +16,11 @@ beforeEach(() => {
   opened = [];
   globalThis.fetch = ((url: string, init: RequestInit) => {
     let sink!: ReadableStreamDefaultController<Uint8Array>;
-    const body = new ReadableStream<Uint8Array>({ start: (controller) => void (sink = controller) });
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        sink = controller;
+      },
+    });
     const one: Opened = {
       url: new URL(url),
       last: (init.headers as Record<string, string>)["Last-Event-ID"] ?? "",
@@ -72,7 +76,7 @@ test("many tabs have one stream, and it carries every run that one of them shows
     [1, 0, 0, 1, 0, 0],
   );
   assert.deepEqual(pages[0]!.told[0], { kind: "open", tabs: 15 });
-  pages.forEach((page) => hub.hear(page, { kind: "gone" }));
+  for (const page of pages) hub.hear(page, { kind: "gone" });
   await settled();
   assert.ok(opened[0]!.closed);
 });

@@ -218,7 +218,8 @@ export class Deciding {
     if (!s || this.sending.peek()) return null;
     const next = new Intention(`/interrupts/${at(s.item.ref)}/${verb}`, this.body(s.item, verb, value));
     const again = this.intention?.text === next.text && this.intention.path === next.path;
-    const mine = again ? this.intention! : (this.intention = next);
+    if (!again) this.intention = next;
+    const mine = this.intention!;
     batch(() => {
       this.sending.value = verb;
       this.refusal.value = null;

@@ -96,7 +96,7 @@ function items(s: Obj, value: Json[], root: Json | undefined, path: Path, depth:
   if (s.has("maxItems") && value.length > num(s.get("maxItems")))
     found.push({ path, message: `At most ${num(s.get("maxItems"))} in this list.` });
   const first = list(s.get("prefixItems"));
-  value.forEach((v, n) => found.push(...check(first[n] ?? s.get("items"), v, root, [...path, n], depth + 1)));
+  for (const [n, v] of value.entries()) found.push(...check(first[n] ?? s.get("items"), v, root, [...path, n], depth + 1));
   return found;
 }
 

@@ -72,15 +72,20 @@ export function parse(text: string): Json {
     if (/[0-9.]/.test(text[at] ?? "")) fail("this is not a number");
     return new Num(digits);
   }
+  function ended(by: string): boolean {
+    if (text[at] !== by) return false;
+    at += 1;
+    return true;
+  }
   function list(depth: number): Json[] {
     const out: Json[] = [];
     at += 1;
     space();
-    if (text[at] === "]") return ((at += 1), out);
+    if (ended("]")) return out;
     for (;;) {
       out.push(value(depth + 1));
       space();
-      if (text[at] === "]") return ((at += 1), out);
+      if (ended("]")) return out;
       if (text[at] !== ",") fail("a comma or ] is missing");
       at += 1;
     }
@@ -89,7 +94,7 @@ export function parse(text: string): Json {
     const out: Obj = new Map();
     at += 1;
     space();
-    if (text[at] === "}") return ((at += 1), out);
+    if (ended("}")) return out;
     for (;;) {
       space();
       const start = at;
@@ -101,7 +106,7 @@ export function parse(text: string): Json {
       at += 1;
       out.set(key, value(depth + 1));
       space();
-      if (text[at] === "}") return ((at += 1), out);
+      if (ended("}")) return out;
       if (text[at] !== ",") fail("a comma or } is missing");
       at += 1;
     }

@@ -95,7 +95,8 @@ async function pages(since: number | undefined, signal: AbortSignal, take: (foun
 /** Read everything: at first, and when a filter changed. With `again`, what is shown stays where it is. */
 export async function load(again = false): Promise<void> {
   control?.abort();
-  const mine = (control = new AbortController());
+  const mine = new AbortController();
+  control = mine;
   const found = new Map<string, Item>();
   truncated.value = false;
   try {
@@ -161,7 +162,8 @@ let looking: AbortController | null = null;
 
 async function arrived(): Promise<void> {
   looking?.abort();
-  const mine = (looking = new AbortController());
+  const mine = new AbortController();
+  looking = mine;
   const fresh: string[] = [];
   try {
     await pages(newest ? newest - SLACK : undefined, mine.signal, (some) => {
@@ -234,7 +236,7 @@ export function followInbox(): () => void {
     tick.subscribe(sweep),
   ];
   return () => {
-    stops.forEach((stop) => stop());
+    for (const stop of stops) stop();
     control?.abort();
     looking?.abort();
     clearTimeout(timer);

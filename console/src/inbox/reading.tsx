@@ -105,7 +105,7 @@ export function Whole({ text, name, reading, place = name, class: look = "val", 
 /** A part of a long text is a box of its own, which the browser skips while it is out of sight. */
 function Block({ text, pretty, one }: { text: string; pretty: boolean; one: boolean }) {
   const drawn = useMemo(() => pieces(text).map((p, n) => (pretty && p.code === 10 ? "\n" : <Shown key={n} piece={p} />)), [text]);
-  return one ? <>{drawn}</> : <span class="part">{drawn}</span>;
+  return one ? drawn : <span class="part">{drawn}</span>;
 }
 
 /** How many characters of a value hide. */

@@ -279,7 +279,7 @@ function Export({ w }: { w: Wanted }) {
       const { lines, cut } = await readAll(w);
       const name = `audit-${exactTime(Date.now() / 1000).slice(0, 10)}`;
       if (kind === "csv") save(`${name}.csv`, "text/csv", csv(lines));
-      else save(`${name}.ndjson`, "application/x-ndjson", lines.map((e) => JSON.stringify(e) + "\n").join(""));
+      else save(`${name}.ndjson`, "application/x-ndjson", lines.map((e) => `${JSON.stringify(e)}\n`).join(""));
       say(`${count(lines.length, "line")} exported.${cut ? " There are more: narrow the filters." : ""}`);
     } catch (e) {
       refused("Not exported", e);

@@ -65,7 +65,7 @@ function cell(value: string | number): string {
 
 export function csv(lines: AuditEntry[]): string {
   const rows = lines.map((e) => [...COLUMNS.map((name) => e[name]), told(e), e.number, e.head].map(cell).join(","));
-  return [[...COLUMNS, "told", "number", "head"].join(","), ...rows].join("\r\n") + "\r\n";
+  return [[...COLUMNS, "told", "number", "head"].join(","), ...rows, ""].join("\r\n");
 }
 
 /** Give a file to the person. */

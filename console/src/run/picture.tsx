@@ -1,7 +1,6 @@
 /** The flow's picture: what happened is solid, what has not is dashed; arrow keys walk it, and the same is there as a list. */
 import { useMemo, useRef } from "preact/hooks";
-import { tick } from "../live";
-import { now } from "../api";
+import { ticking } from "../live";
 import { Icon } from "../ui";
 import { visible } from "../visible";
 import { duration, gist, rough } from "../words";
@@ -43,8 +42,8 @@ function seenAt(box: Box, steps: Map<string, Step[]>, over: boolean, taken: Set<
   const times = found.length;
   const since = step.spans.at(-1)?.start ?? step.at;
   if (step.status === "waiting")
-    return { look: "waiting", text: `waiting ${rough((tick.value, now()) - since)} · ${step.note}`, step, times };
-  if (step.status === "running") return { look: "running", text: `live · ${rough((tick.value, now()) - since)}`, step, times };
+    return { look: "waiting", text: `waiting ${rough(ticking() - since)} · ${step.note}`, step, times };
+  if (step.status === "running") return { look: "running", text: `live · ${rough(ticking() - since)}`, step, times };
   if (step.status === "failed") return { look: "failed", text: step.error || step.note, step, times };
   const result = gist(step.result);
   const took = step.took === null ? "" : duration(step.took);

@@ -2,9 +2,8 @@
 import { signal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { memo } from "../memo";
-import { now } from "../api";
 import { useKeys } from "../keys";
-import { tick } from "../live";
+import { ticking } from "../live";
 import { go, to } from "../router";
 import { Icon, Switch } from "../ui";
 import { Visible } from "../visible";
@@ -54,7 +53,7 @@ export function Waterfall({ model, lines, alive, selected, select, fold, childre
   const rows = useMemo(() => lines.flatMap((l) => (isTold(l.step) ? [{ line: l, told: false }, { line: l, told: true }] : [{ line: l, told: false }])), [lines]);
   const range = useWindow(box, rows.length, h);
   const moving = alive && lines.some((l) => l.step.status === "running" || l.step.status === "waiting" || l.step.status === "pausing" || l.step.status === "paused");
-  const at = moving ? (tick.value, now()) : model.clock.value.now;
+  const at = moving ? ticking() : model.clock.value.now;
   const scale = useMemo(
     () =>
       scaleOf(
@@ -328,7 +327,7 @@ const Row = memo(function Row({ line, index, top, scale, selected, select, fold,
 function spentOf(step: Step): number | null {
   if (step.kind === "start" || step.kind === "resume" || step.kind === "message" || step.kind === "end") return null;
   const open = step.spans.at(-1);
-  if (open && open.end === null) return (tick.value, now()) - open.start;
+  if (open && open.end === null) return ticking() - open.start;
   return step.took;
 }
 

@@ -71,7 +71,8 @@ export class List {
 
   async begin(): Promise<void> {
     this.control.abort();
-    const signal = (this.control = new AbortController()).signal;
+    this.control = new AbortController();
+    const signal = this.control.signal;
     this.feeds = feedsOf(this.wanted);
     try {
       const found = await Promise.all([...this.feeds.map((f) => f.feed.next(signal)), this.soonest(signal)]);

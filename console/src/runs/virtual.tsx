@@ -83,8 +83,12 @@ export function Rows({ list }: { list: List }) {
   };
   useKeys({ j: () => step(1), k: () => step(-1), ArrowDown: () => step(1), ArrowUp: () => step(-1) });
 
-  const enter = useCallback((id: string) => void (list.held = id), [list]);
-  const leave = useCallback((id: string) => void (list.held === id && (list.held = "")), [list]);
+  const enter = useCallback((id: string) => {
+    list.held = id;
+  }, [list]);
+  const leave = useCallback((id: string) => {
+    if (list.held === id) list.held = "";
+  }, [list]);
   const tabbed = selected && flat.includes(selected) ? selected : flat[0];
   let before = 0;
   return (
