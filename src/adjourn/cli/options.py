@@ -2,7 +2,7 @@
 
 import getpass
 import os
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,18 @@ from adjourn.errors import Invalid
 
 if TYPE_CHECKING:
     from adjourn.stores.audit_key import AuditKey
+
+
+def option(metavar: str, help: str, *names: str) -> Any:
+    """An option whose default says nothing to a person.
+
+    Args:
+        metavar: what stands for its value.
+        help: what it does.
+        names: its names; none: that of the parameter.
+    """
+    return typer.Option(*names, metavar=metavar, help=help, show_default=False)
+
 
 Db = Annotated[
     str | None,
@@ -32,21 +44,11 @@ By = Annotated[
         show_default="your user name here",
     ),
 ]
-Reason = Annotated[
-    str, typer.Option("--reason", metavar="TEXT", help="Why; it is recorded.", show_default=False)
-]
-Note = Annotated[
-    str,
-    typer.Option("--note", metavar="TEXT", help="A comment; it is recorded.", show_default=False),
-]
+Reason = Annotated[str, option("TEXT", "Why; it is recorded.", "--reason")]
+Note = Annotated[str, option("TEXT", "A comment; it is recorded.", "--note")]
 Group = Annotated[
     list[str] | None,
-    typer.Option(
-        "--group",
-        metavar="NAME",
-        help="A group of yours; with a signing key, the key's groups.",
-        show_default=False,
-    ),
+    option("NAME", "A group of yours; with a signing key, the key's groups.", "--group"),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; the id must be complete.")]
 DryRun = Annotated[
@@ -63,37 +65,27 @@ Wait = Annotated[
     ),
 ]
 RequestId = Annotated[
-    str,
-    typer.Option(
-        "--request-id",
-        metavar="ID",
-        help="The same id again returns the recorded result.",
-        show_default=False,
-    ),
+    str, option("ID", "The same id again returns the recorded result.", "--request-id")
 ]
-Resources = Annotated[
-    str,
-    typer.Option(
-        metavar="APP.PY:DICT", help="The live objects that tools need.", show_default=False
-    ),
-]
+Resources = Annotated[str, option("APP.PY:DICT", "The live objects that tools need.")]
 SigningKeyFile = Annotated[
     str,
-    typer.Option(
+    option(
+        "FILE",
+        "Sign decisions with this key (`adjourn keys new`); workers with --deciders require it.",
         "--signing-key",
-        metavar="FILE",
-        help="Sign decisions with this key (`adjourn keys new`); workers with --deciders require it.",
-        show_default=False,
     ),
 ]
 DecidersFile = Annotated[
     str,
-    typer.Option(
+    option(
+        "FILE",
+        "File of public keys, one per line: only decisions signed by one of them count.",
         "--deciders",
-        metavar="FILE",
-        help="File of public keys, one per line: only decisions signed by one of them count.",
-        show_default=False,
     ),
+]
+Digest = Annotated[
+    str, option("HEX", "The digest of what you saw; if it has changed, the decision is refused.")
 ]
 RunId = Annotated[
     str,
@@ -119,11 +111,10 @@ Program = Annotated[
 
 AuditKeyFile = Annotated[
     str,
-    typer.Option(
+    option(
+        "FILE",
+        "Private key that signs the seals of the audit; without it, ADJOURN_AUDIT_SECRET, if set.",
         "--audit-key",
-        metavar="FILE",
-        show_default=False,
-        help="Private key that signs the seals of the audit; without it, ADJOURN_AUDIT_SECRET, if set.",
     ),
 ]
 

@@ -10,6 +10,7 @@ import typer
 from adjourn.agent.agent import Agent
 from adjourn.cli.completion import complete_runs
 from adjourn.cli.interrupt_lookup import find_run
+from adjourn.cli.options import option
 from adjourn.core.codec import loads
 from adjourn.core.records import MOST_URGENT
 from adjourn.core.status import ENDED
@@ -33,21 +34,8 @@ Session = Annotated[
 Fresh = Annotated[
     bool, typer.Option("--fresh", help="With --session: start a new conversation in the session.")
 ]
-Labels = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--label", metavar="NAME=VALUE", help="A label; may be repeated.", show_default=False
-    ),
-]
-NewId = Annotated[
-    str | None,
-    typer.Option(
-        "--id",
-        metavar="ID",
-        help="The run's id; without it, one is generated.",
-        show_default=False,
-    ),
-]
+Labels = Annotated[list[str] | None, option("NAME=VALUE", "A label; may be repeated.", "--label")]
+NewId = Annotated[str | None, option("ID", "The run's id; without it, one is generated.", "--id")]
 Data = Annotated[bool, typer.Option("--data", help="INPUT is JSON, not text.")]
 After = Annotated[
     str,

@@ -105,11 +105,6 @@ class Slots:
         """How many are at work."""
         return len(self._working)
 
-    @property
-    def is_anybody_queued(self) -> bool:
-        """Whether a run waits."""
-        return bool(self._queue)
-
     def wave(self, run: str) -> None:
         """Let a run that waits pass by: there is something to stop in it."""
         if (place := self._queue.pop(run, None)) is not None:

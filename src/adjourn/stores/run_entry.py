@@ -7,8 +7,9 @@ from typing import Any, cast
 from adjourn.core import records as r
 from adjourn.core.codec import encode
 from adjourn.core.ids import tool_call_id, turn_id
-from adjourn.core.messages import Usage, calls_of, text_of
+from adjourn.core.messages import calls_of, text_of
 from adjourn.core.state import input_text
+from adjourn.core.usage import Usage
 from adjourn.stores.run_index import (
     KEYS,
     LONGEST,

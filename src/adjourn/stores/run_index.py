@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from adjourn.core.messages import Usage
+from adjourn.core.usage import Usage
 from adjourn.stores.run_row import RunRow
 
 MARK, VALUE = "\x1e", "\x1f"

@@ -10,7 +10,6 @@ What was written since the last seal is chained, not sealed.
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -163,10 +162,3 @@ _ANCHOR = (
     _WORD + r"\s+store=([0-9a-f]{1,64})\s+k=([0-9]{1,15})\s+at=(\S{1,40})\s+hash=([0-9a-f]{64})"
     r"(?:\s+kid=([0-9a-f]{1,64})\s+sig=([A-Za-z0-9+/=]{1,200}))?"
 )
-
-
-def last_covered(seals: Sequence[Seal], known: dict[str, Covered]) -> None:
-    """Take in what these seals cover; `known` then has the last of each scope."""
-    for seal in seals:
-        for covered in seal.covered:
-            known[covered.scope] = covered

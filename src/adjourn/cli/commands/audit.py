@@ -16,7 +16,7 @@ from adjourn.cli.error_report import says
 from adjourn.cli.extras import needs
 from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.opened_database import with_runtime
-from adjourn.cli.options import Db, Json
+from adjourn.cli.options import Db, Json, option
 from adjourn.cli.terminal.console import out, print_json, say, to_json
 from adjourn.cli.terminal.format import DIM, short_id
 from adjourn.cli.times import past_time
@@ -48,64 +48,35 @@ app = typer.Typer(
 
 Key = Annotated[
     list[str] | None,
-    typer.Option(
-        "--audit-key",
-        metavar="FILE",
-        help="Key of the seals: a private key signs and verifies, public lines (ed25519 …) "
+    option(
+        "FILE",
+        "Key of the seals: a private key signs and verifies, public lines (ed25519 …) "
         "verify; may be repeated. "
         "Without it, ADJOURN_AUDIT_SECRET, if that is set.",
-        show_default=False,
+        "--audit-key",
     ),
 ]
-OfPerson = Annotated[
-    str, typer.Option("--by", metavar="NAME", help="Only of this person.", show_default=False)
-]
+OfPerson = Annotated[str, option("NAME", "Only of this person.", "--by")]
 OfVerb = Annotated[
     str,
-    typer.Option(
-        "--verb",
-        metavar="VERB",
-        help="Only this verb: approve, deny, answer, start, pause, cancel, halt …",
-        show_default=False,
-    ),
+    option("VERB", "Only this verb: approve, deny, answer, start, pause, cancel, halt …", "--verb"),
 ]
-OfAgent = Annotated[
-    str,
-    typer.Option("--agent", metavar="NAME", help="Only of this agent.", show_default=False),
-]
-OfTool = Annotated[
-    str, typer.Option("--tool", metavar="NAME", help="Only of this tool.", show_default=False)
-]
+OfAgent = Annotated[str, option("NAME", "Only of this agent.", "--agent")]
+OfTool = Annotated[str, option("NAME", "Only of this tool.", "--tool")]
 WithText = Annotated[
-    str,
-    typer.Option(
-        "--text",
-        metavar="TEXT",
-        help="Only lines with this in a name, a note or an argument.",
-        show_default=False,
-    ),
+    str, option("TEXT", "Only lines with this in a name, a note or an argument.", "--text")
 ]
 OnlyRefused = Annotated[bool, typer.Option("--refused", help="Only what was refused.")]
 Since = Annotated[
-    str,
-    typer.Option(
-        "--since",
-        metavar="TIME",
-        help="Not before: 7d, 12h, or a date such as 2031-01-31.",
-        show_default=False,
-    ),
+    str, option("TIME", "Not before: 7d, 12h, or a date such as 2031-01-31.", "--since")
 ]
-Until = Annotated[
-    str,
-    typer.Option("--until", metavar="TIME", help="Not after; as --since.", show_default=False),
-]
+Until = Annotated[str, option("TIME", "Not after; as --since.", "--until")]
 After = Annotated[
     str,
-    typer.Option(
+    option(
+        "CURSOR",
+        "Continue behind this line: the `cursor` of the last one that was shown.",
         "--after",
-        metavar="CURSOR",
-        help="Continue behind this line: the `cursor` of the last one that was shown.",
-        show_default=False,
     ),
 ]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="Maximum number of lines.")]
@@ -216,11 +187,10 @@ def _shown(line: AuditEntry) -> Text:
 def verify(
     since: Annotated[
         str,
-        typer.Option(
+        option(
+            "ANCHOR",
+            "An anchor, or a file with one: everything it covers must still be there.",
             "--since",
-            metavar="ANCHOR",
-            help="An anchor, or a file with one: everything it covers must still be there.",
-            show_default=False,
         ),
     ] = "",
     key: Key = None,

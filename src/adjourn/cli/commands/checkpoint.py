@@ -22,7 +22,7 @@ from adjourn.cli.error_report import says
 from adjourn.cli.foreground import Foreground
 from adjourn.cli.interrupt_lookup import full_digest
 from adjourn.cli.opened_database import VARIABLE, address_of
-from adjourn.cli.options import By, Json, Note, Program, Resources, who
+from adjourn.cli.options import By, Digest, Json, Note, Program, Resources, option, who
 from adjourn.cli.person import Person, person
 from adjourn.cli.program_loader import program_of, resources_of
 from adjourn.cli.terminal.console import out, print_json, print_line, say, to_json
@@ -271,41 +271,11 @@ class Resumption:
 
 Approve = Annotated[bool, typer.Option("--approve", help="Approve what it waits for.")]
 Deny = Annotated[bool, typer.Option("--deny", help="Deny it.")]
-Answer = Annotated[
-    str | None,
-    typer.Option(metavar="VALUE", help="Answer it: JSON, or a string.", show_default=False),
-]
-Edit = Annotated[
-    str,
-    typer.Option(
-        metavar="JSON", help="With --approve: other arguments, all of them.", show_default=False
-    ),
-]
-Item = Annotated[
-    str,
-    typer.Option(metavar="ID", help="Which interrupt, if several are open.", show_default=False),
-]
-Instruction = Annotated[
-    str,
-    typer.Option(metavar="TEXT", help="A message that the agent reads first.", show_default=False),
-]
-Digest = Annotated[
-    str,
-    typer.Option(
-        metavar="HEX",
-        help="The digest of what you saw; if it has changed, the decision is refused.",
-        show_default=False,
-    ),
-]
-NewFile = Annotated[
-    str,
-    typer.Option(
-        "--out",
-        metavar="FILE",
-        help="Write the new checkpoint here, not to stdout.",
-        show_default=False,
-    ),
-]
+Answer = Annotated[str | None, option("VALUE", "Answer it: JSON, or a string.")]
+Edit = Annotated[str, option("JSON", "With --approve: other arguments, all of them.")]
+Item = Annotated[str, option("ID", "Which interrupt, if several are open.")]
+Instruction = Annotated[str, option("TEXT", "A message that the agent reads first.")]
+NewFile = Annotated[str, option("FILE", "Write the new checkpoint here, not to stdout.", "--out")]
 OtherDb = Annotated[
     str | None,
     typer.Option(

@@ -11,7 +11,7 @@ from adjourn.cli.error_report import says
 from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.loaded_run import LoadedRun, load_run
 from adjourn.cli.opened_database import with_runtime
-from adjourn.cli.options import By, Db, DryRun, Json, Reason, RequestId, RunId, Wait
+from adjourn.cli.options import By, Db, DryRun, Json, Reason, RequestId, RunId, Wait, option
 from adjourn.cli.person import person
 from adjourn.cli.terminal.activity_line import activity_line
 from adjourn.cli.terminal.console import out, print_json
@@ -96,13 +96,7 @@ def resume(
     as_json: Json = False,
     by: By = None,
     instruction: Annotated[
-        str,
-        typer.Option(
-            "--instruction",
-            metavar="TEXT",
-            help="A message that the agent reads first.",
-            show_default=False,
-        ),
+        str, option("TEXT", "A message that the agent reads first.", "--instruction")
     ] = "",
     request_id: RequestId = "",
     wait: Wait = None,

@@ -16,7 +16,7 @@ from adjourn.cli.doctor.checks import is_whole
 from adjourn.cli.doctor.finding import exit_of, print_findings
 from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import address_of, database_of, with_runtime
-from adjourn.cli.options import By, Db, Json, Reason
+from adjourn.cli.options import By, Db, Json, Reason, option
 from adjourn.cli.person import person
 from adjourn.cli.terminal.console import out, print_json, say
 from adjourn.cli.terminal.format import DIM, count
@@ -326,13 +326,7 @@ EndedStatus = Annotated[
     ),
 ]
 Archive = Annotated[
-    str | None,
-    typer.Option(
-        "--archive",
-        metavar="DIR",
-        help="Write each run there first, as a checkpoint.",
-        show_default=False,
-    ),
+    str | None, option("DIR", "Write each run there first, as a checkpoint.", "--archive")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only print their number and size.")]
 

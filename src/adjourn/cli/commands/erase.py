@@ -10,7 +10,7 @@ from rich.text import Text
 from adjourn.cli.error_report import says
 from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.opened_database import with_runtime
-from adjourn.cli.options import By, Db, DryRun, Json, RunId, Yes
+from adjourn.cli.options import By, Db, DryRun, Json, RunId, Yes, option
 from adjourn.cli.person import person
 from adjourn.cli.terminal.console import is_attended, out, print_json
 from adjourn.cli.terminal.console import say as tell
@@ -143,23 +143,9 @@ def hold(
         ),
     ] = "",
     label: Annotated[
-        str,
-        typer.Option(
-            "--label",
-            metavar="KEY=VALUE",
-            help="All runs with this label, also later ones.",
-            show_default=False,
-        ),
+        str, option("KEY=VALUE", "All runs with this label, also later ones.", "--label")
     ] = "",
-    reason: Annotated[
-        str,
-        typer.Option(
-            "--reason",
-            metavar="TEXT",
-            help="Why; it is shown with every refusal.",
-            show_default=False,
-        ),
-    ] = "",
+    reason: Annotated[str, option("TEXT", "Why; it is shown with every refusal.", "--reason")] = "",
     lift: Annotated[bool, typer.Option("--lift", help="End the hold.")] = False,
     db: Db = None,
     as_json: Json = False,

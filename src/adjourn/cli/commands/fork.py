@@ -10,7 +10,7 @@ from rich.text import Text
 from adjourn.cli.error_report import says
 from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.opened_database import with_runtime
-from adjourn.cli.options import By, Db, Json, RunId, SigningKeyFile
+from adjourn.cli.options import By, Db, Json, RunId, SigningKeyFile, option
 from adjourn.cli.person import person
 from adjourn.cli.terminal.console import out, print_json, say
 from adjourn.cli.terminal.format import DIM, arguments
@@ -39,13 +39,7 @@ def fork(
         ),
     ] = None,
     instruction: Annotated[
-        str,
-        typer.Option(
-            "--instruction",
-            metavar="TEXT",
-            help="A message that the agent reads first.",
-            show_default=False,
-        ),
+        str, option("TEXT", "A message that the agent reads first.", "--instruction")
     ] = "",
     answers: Annotated[
         str,

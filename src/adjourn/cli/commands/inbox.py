@@ -17,6 +17,7 @@ from adjourn.cli.opened_database import address_of, with_runtime
 from adjourn.cli.options import (
     By,
     Db,
+    Digest,
     DryRun,
     Group,
     InterruptId,
@@ -25,6 +26,7 @@ from adjourn.cli.options import (
     RequestId,
     SigningKeyFile,
     Wait,
+    option,
 )
 from adjourn.cli.person import Person, person
 from adjourn.cli.terminal.console import is_attended, out, print_json, say
@@ -60,9 +62,7 @@ def inbox(
             help="Only interrupts of this kind: approval, question, …", show_default=False
         ),
     ] = "",
-    run: Annotated[
-        str, typer.Option(metavar="RUN", help="Only interrupts of this run.", show_default=False)
-    ] = "",
+    run: Annotated[str, option("RUN", "Only interrupts of this run.")] = "",
     limit: Annotated[int, typer.Option(help="Maximum number.", min=1, max=1000)] = 50,
     signing_key: SigningKeyFile = "",
 ) -> None:
@@ -170,16 +170,6 @@ def shown_digest(found: FoundInterrupt, choice: Choice) -> str:
     return seen.digest if seen else ""
 
 
-Digest = Annotated[
-    str,
-    typer.Option(
-        metavar="HEX",
-        help="The digest of what you saw; if it has changed, the decision is refused.",
-        show_default=False,
-    ),
-]
-
-
 @app.command()
 @says("Not approved")
 def approve(
@@ -190,12 +180,7 @@ def approve(
     note: Note = "",
     digest: Digest = "",
     edit: Annotated[
-        str,
-        typer.Option(
-            metavar="JSON",
-            help="Run it with these arguments instead; give all of them.",
-            show_default=False,
-        ),
+        str, option("JSON", "Run it with these arguments instead; give all of them.")
     ] = "",
     scope: Annotated[
         str, typer.Option(help="once, or run: also again in this run for exactly these arguments.")

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import with_runtime
-from adjourn.cli.options import By, Db, Json, who
+from adjourn.cli.options import By, Db, Json, option, who
 from adjourn.cli.terminal.console import out, print_json, say
 from adjourn.cli.terminal.format import DIM
 from adjourn.driver.decider_keys import SigningKey
@@ -32,13 +32,7 @@ Person = Annotated[
     bool, typer.Option("--person", help="One person's own key: it signs only their decisions.")
 ]
 Group = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--group",
-        metavar="NAME",
-        help="A group of that person; may be repeated.",
-        show_default=False,
-    ),
+    list[str] | None, option("NAME", "A group of that person; may be repeated.", "--group")
 ]
 
 

@@ -12,7 +12,16 @@ from rich.text import Text
 from adjourn.cli.error_report import report, says
 from adjourn.cli.foreground import Foreground
 from adjourn.cli.opened_database import address_of
-from adjourn.cli.options import By, Db, DecidersFile, Json, Program, Resources, SigningKeyFile
+from adjourn.cli.options import (
+    By,
+    Db,
+    DecidersFile,
+    Json,
+    Program,
+    Resources,
+    SigningKeyFile,
+    option,
+)
 from adjourn.cli.person import Person, person
 from adjourn.cli.program_loader import program_of, resources_of
 from adjourn.cli.run_request import (
@@ -50,21 +59,9 @@ EARLIER = 5
 
 
 ResumedRun = Annotated[
-    str,
-    typer.Option(
-        metavar="RUN",
-        help="Continue an existing run here, instead of starting a new one.",
-        show_default=False,
-    ),
+    str, option("RUN", "Continue an existing run here, instead of starting a new one.")
 ]
-Instruction = Annotated[
-    str,
-    typer.Option(
-        metavar="TEXT",
-        help="With --resume: a message that the agent reads first.",
-        show_default=False,
-    ),
-]
+Instruction = Annotated[str, option("TEXT", "With --resume: a message that the agent reads first.")]
 
 
 @app.command()

@@ -14,7 +14,7 @@ from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.last_list import ShownItem
 from adjourn.cli.loaded_run import LoadedRun, load_run
 from adjourn.cli.opened_database import address_of, with_runtime
-from adjourn.cli.options import Db, Json, RunId
+from adjourn.cli.options import Db, Json, RunId, option
 from adjourn.cli.runs_watcher import RunsWatcher
 from adjourn.cli.suggestions import agents_of, check_known
 from adjourn.cli.terminal.console import (
@@ -68,21 +68,12 @@ def runs(
     session: Annotated[
         str, typer.Option(help="Only runs of this session.", show_default=False)
     ] = "",
-    label: Annotated[
-        str,
-        typer.Option(metavar="NAME=VALUE", help="Only runs with this label.", show_default=False),
-    ] = "",
+    label: Annotated[str, option("NAME=VALUE", "Only runs with this label.")] = "",
     search: Annotated[
         str,
-        typer.Option(
-            metavar="TEXT",
-            help="Only runs with these words, or keys: 'tool:refund cost:>0.05 took:>10m'.",
-            show_default=False,
-        ),
+        option("TEXT", "Only runs with these words, or keys: 'tool:refund cost:>0.05 took:>10m'."),
     ] = "",
-    after: Annotated[
-        str, typer.Option(metavar="RUN", help="Only runs older than this one.", show_default=False)
-    ] = "",
+    after: Annotated[str, option("RUN", "Only runs older than this one.")] = "",
     limit: Annotated[int, typer.Option(help="Maximum number.", min=1, max=1000)] = 30,
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Show the list as it changes, until Ctrl-C.")

@@ -14,7 +14,15 @@ from adjourn.cli.console_address import ConsoleNote
 from adjourn.cli.error_report import says
 from adjourn.cli.extras import needs
 from adjourn.cli.opened_database import address_of, check_exists
-from adjourn.cli.options import AuditKeyFile, Db, Json, Resources, SigningKeyFile, sealing_key
+from adjourn.cli.options import (
+    AuditKeyFile,
+    Db,
+    Json,
+    Resources,
+    SigningKeyFile,
+    option,
+    sealing_key,
+)
 from adjourn.cli.program_loader import programs_of, resources_of
 from adjourn.cli.terminal.console import out, print_line, say
 from adjourn.cli.terminal.format import DIM
@@ -44,20 +52,10 @@ Host = Annotated[
 Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")]
 Origins = Annotated[
     list[str] | None,
-    typer.Option(
-        "--origin",
-        metavar="URL",
-        help="Public address, if it is not HOST:PORT; may be repeated.",
-        show_default=False,
-    ),
+    option("URL", "Public address, if it is not HOST:PORT; may be repeated.", "--origin"),
 ]
 UsersFile = Annotated[
-    str,
-    typer.Option(
-        metavar="FILE",
-        help="File of users; without it, the one beside the database.",
-        show_default=False,
-    ),
+    str, option("FILE", "File of users; without it, the one beside the database.")
 ]
 LinkName = Annotated[
     str,
@@ -73,27 +71,16 @@ Token = Annotated[
         "--token", help="Print a link with every right, although there are users or an origin."
     ),
 ]
-Certificate = Annotated[
-    str, typer.Option(metavar="FILE", help="For HTTPS: the certificate.", show_default=False)
-]
-CertificateKey = Annotated[
-    str, typer.Option(metavar="FILE", help="For HTTPS: its key.", show_default=False)
-]
+Certificate = Annotated[str, option("FILE", "For HTTPS: the certificate.")]
+CertificateKey = Annotated[str, option("FILE", "For HTTPS: its key.")]
 Allowed = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="NETWORK",
-        help="Network that webhooks may reach although it is not public.",
-        show_default=False,
-    ),
+    option("NETWORK", "Network that webhooks may reach although it is not public."),
 ]
 Proxies = Annotated[
     list[str] | None,
-    typer.Option(
-        "--trusted-proxy",
-        metavar="NETWORK",
-        help="A proxy whose X-Forwarded-For is believed; may be repeated.",
-        show_default=False,
+    option(
+        "NETWORK", "A proxy whose X-Forwarded-For is believed; may be repeated.", "--trusted-proxy"
     ),
 ]
 Rate = Annotated[float, typer.Option(min=1, help="Requests per second for each address.")]

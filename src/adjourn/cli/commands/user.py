@@ -13,7 +13,7 @@ from rich.text import Text
 from adjourn.cli.error_report import says
 from adjourn.cli.extras import needs
 from adjourn.cli.opened_database import address_of, check_exists, with_runtime
-from adjourn.cli.options import Db, Json, who
+from adjourn.cli.options import Db, Json, option, who
 from adjourn.cli.terminal.console import fit, out, print_json, say
 from adjourn.cli.terminal.format import DIM, count
 from adjourn.cli.times import seconds_until
@@ -33,13 +33,7 @@ Name = Annotated[
     typer.Argument(metavar="NAME", help="Name under which this person's decisions are recorded."),
 ]
 File = Annotated[
-    str,
-    typer.Option(
-        "--users",
-        metavar="FILE",
-        help="File of users, if not the one beside the database.",
-        show_default=False,
-    ),
+    str, option("FILE", "File of users, if not the one beside the database.", "--users")
 ]
 Expires = Annotated[
     str,
@@ -143,10 +137,7 @@ def add(
     name: Name,
     role: Annotated[str, typer.Option(help="viewer, operator, approver or admin.")] = "viewer",
     group: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="A group of the user; may be repeated.", show_default=False
-        ),
+        list[str] | None, option("NAME", "A group of the user; may be repeated.")
     ] = None,
     expires: Expires = "",
     db: Db = None,

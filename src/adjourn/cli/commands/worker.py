@@ -17,7 +17,7 @@ from adjourn.cli.completion import complete_programs
 from adjourn.cli.error_report import says
 from adjourn.cli.loaded_run import load_run
 from adjourn.cli.opened_database import address_of
-from adjourn.cli.options import AuditKeyFile, Db, DecidersFile, Json, Resources, sealing_key
+from adjourn.cli.options import AuditKeyFile, Db, DecidersFile, Json, Resources, option, sealing_key
 from adjourn.cli.program_loader import programs_of, resources_of
 from adjourn.cli.terminal.activity_line import activity_line
 from adjourn.cli.terminal.console import out, say, to_json
@@ -35,19 +35,13 @@ from adjourn.views.visible import visible
 
 app = typer.Typer()
 OnlyAgents = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME",
-        help="Of these programs only this agent or flow; may be repeated.",
-        show_default=False,
-    ),
+    list[str] | None, option("NAME", "Of these programs only this agent or flow; may be repeated.")
 ]
 HealthAddress = Annotated[
     str,
-    typer.Option(
-        metavar="[HOST:]PORT",
-        help="Answer GET /healthz, /readyz and /metrics there; without HOST, on 127.0.0.1.",
-        show_default=False,
+    option(
+        "[HOST:]PORT",
+        "Answer GET /healthz, /readyz and /metrics there; without HOST, on 127.0.0.1.",
     ),
 ]
 PACE = 0.2
@@ -71,20 +65,8 @@ MaxDeaths = Annotated[
     typer.Option(help="A run whose worker dies so many times in a row waits for a person.", min=1),
 ]
 OnChange = Annotated[str, typer.Option(help="Runs of a changed agent or flow: refuse, or warn.")]
-Retain = Annotated[
-    str,
-    typer.Option(
-        metavar="SPAN",
-        help="Prune runs that ended longer ago: 12h, 30d, 4w.",
-        show_default=False,
-    ),
-]
-Archive = Annotated[
-    str,
-    typer.Option(
-        metavar="DIR", help="With --retain: write each run there first.", show_default=False
-    ),
-]
+Retain = Annotated[str, option("SPAN", "Prune runs that ended longer ago: 12h, 30d, 4w.")]
+Archive = Annotated[str, option("DIR", "With --retain: write each run there first.")]
 
 
 @app.command()

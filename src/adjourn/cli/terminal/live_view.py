@@ -27,8 +27,6 @@ from adjourn.views.words import StepKind
 
 TAIL = 4
 """Lines of a reply that is being written; the whole reply is written once it is recorded."""
-ENDS = frozenset({"waiting", "completed", "failed", "cancelled"})
-"""Statuses of a step that are news by themselves."""
 ENDINGS = (StepKind.END, StepKind.RESIDUE)
 LIVES = (StepKind.TOOL, StepKind.AGENT, StepKind.CHUNK, StepKind.UNDO, StepKind.INTERRUPT)
 """What takes time."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from adjourn.core.messages import Text, ToolCall, Usage
+from adjourn.core.messages import Text, ToolCall
 from adjourn.core.records import (
     Faulted,
     Parked,
@@ -10,6 +10,7 @@ from adjourn.core.records import (
     Returned,
     RunCompleted,
 )
+from adjourn.core.usage import Usage
 from adjourn.runtime.indexer import bring_up_to_date
 from adjourn.runtime.search_query import searched
 from adjourn.stores.erasure import Pruning
