@@ -49,17 +49,18 @@ def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+def invoke(*args: str) -> Said:
+    """The command, in this process: quick."""
+    done = CliRunner().invoke(app, list(args), prog_name="adjourn")
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return Said(done.exit_code, done.stdout, done.stderr)
+
+
 @pytest.fixture
 def adjourn() -> Callable[..., Said]:
-    """The command, in this process: quick."""
-
-    def run(*args: str) -> Said:
-        done = CliRunner().invoke(app, list(args), prog_name="adjourn")
-        if done.exception is not None and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        return Said(done.exit_code, done.stdout, done.stderr)
-
-    return run
+    """See `invoke`."""
+    return invoke
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.cli import shop, yard
-from tests.cli.conftest import Run, begin
+from tests.cli.conftest import Run, begin, invoke
 from typer.main import get_command
 
 from adjourn import Agent, Runtime
@@ -79,18 +80,35 @@ def test_every_command_is_called_for_its_data() -> None:
     assert set(JSON) == set(LEAVES) - LASTING - ELSEWHERE
 
 
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """A folder with something in it for every command, made once and copied by each test; what is there, by name."""
+    folder = tmp_path_factory.mktemp("furnished")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        patch.delenv("ADJOURN_DB", raising=False)
+        [waiting] = asyncio.run(begin(shop.refunds))
+        asked, paused, failed = asyncio.run(begin(shop.asker, shop.refunds, shop.failing))
+        invoke("pause", paused)
+        assert invoke("db", "backup", "before.db").code == 0
+        [ended] = asyncio.run(begin(Agent("clerk", model=ScriptedModel("done"))))
+        Path("saved.json").write_text(invoke("show", waiting, "--checkpoint").out)
+        key = invoke("user", "add", "ben", "--role", "admin").out.strip()
+        patch.setenv("ADJOURN_KEY", key)
+        assert invoke("user", "add", "zoe", "--role", "admin").code == 0  # ben is not the last
+        invoke("keys", "new", "there.pem")
+        asyncio.run(refused(asked))
+    return folder, {"RUN": waiting, "ASK": asked, "PAUSED": paused, "KEY": key, "FAILED": failed, "ENDED": ended}
+
+
 @pytest.mark.parametrize("name", JSON)
-def test_its_json_is_data_on_stdout(name: str, adjourn: Run, waiting: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, paused, failed = asyncio.run(begin(shop.asker, shop.refunds, shop.failing))
-    adjourn("pause", paused)
-    assert adjourn("db", "backup", "before.db").code == 0
-    [ended] = asyncio.run(begin(Agent("clerk", model=ScriptedModel("done"))))
-    Path("saved.json").write_text(adjourn("show", waiting, "--checkpoint").out)
-    key = adjourn("user", "add", "ben", "--role", "admin").out.strip()
-    monkeypatch.setenv("ADJOURN_KEY", key)
-    adjourn("keys", "new", "there.pem")
-    asyncio.run(refused(asked))
-    names = {"RUN": waiting, "ASK": asked, "PAUSED": paused, "KEY": key, "FAILED": failed, "ENDED": ended}
+def test_its_json_is_data_on_stdout(
+    name: str, adjourn: Run, furnished: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, names = furnished
+    shutil.copytree(folder, ".", dirs_exist_ok=True)
+    monkeypatch.setenv("ADJOURN_KEY", names["KEY"])
     said = adjourn(*name.split(), *(names.get(word, word) for word in JSON[name]), "--json")
     assert said.code in (0, 3), said.err
     assert said.out.isascii() and not [c for c in said.out if c != "\n" and not c.isprintable()]

@@ -74,7 +74,7 @@ export function talkOf(records: readonly Recorded[], steps: readonly Step[]): Me
     const reply = record as unknown as Reply;
     if (reply.path) continue; // a nested agent has a conversation of its own
     const changed = Object.entries(reply.sent?.terms ?? {}).filter(([k, v]) => TOLD.has(k) && terms.get(k) !== v);
-    changed.forEach(([k, v]) => terms.set(k, v));
+    for (const [k, v] of changed) terms.set(k, v);
     const began = record.at - (reply.took ?? 0);
     for (const one of unread.splice(0)) {
       if (one.seq <= (reply.upto ?? 0)) one.readAt = began;
