@@ -299,7 +299,7 @@ class Taking(ContractFixtures):
         for number in range(10):
             await store.create(started(f"r{number}"))
         one, two = await asyncio.gather(store.wakes(take=6), store.wakes(take=6))
-        assert (len(one), len(two)) == (6, 4)
+        assert sorted((len(one), len(two))) == [4, 6]
         assert {wake.run for wake in (*one, *two)} == set(names(10))
 
     async def test_the_one_that_has_been_due_longest_is_taken_first(
