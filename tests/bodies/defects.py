@@ -4,8 +4,8 @@ from typing import Any
 
 from tests.house.defect import Defect, replacing, rewrite, rewriting
 
-from adjourn.bodies import call_step as perform
 from adjourn.bodies import runner, undo
+from adjourn.bodies import step_dispatch as perform
 from adjourn.core import conversation_state, doubt, plan, state
 from adjourn.core.records import Doubted, Verified
 from adjourn.driver import commit_retry as landing

@@ -10,8 +10,8 @@ from adjourn.agent import model_call
 from adjourn.agent.tool import Tool
 from adjourn.agent.tool_body import ToolBody
 from adjourn.agent.toolset import recorded_tool, tool_for
-from adjourn.bodies.call_step import perform_body
 from adjourn.bodies.signature import ArgumentError
+from adjourn.bodies.step_dispatch import perform_body
 from adjourn.core.authority import objection, people, shown_digest
 from adjourn.core.conversation_state import SpokenText, Thread
 from adjourn.core.digest import action_digest

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar, cast
 
+from adjourn.driver.fork_guard import end_if_forked
 from adjourn.driver.program import StepHandle
-from adjourn.driver.threads import end_if_forked
 from adjourn.errors import LeaseLost, Misused
 
 Verb = TypeVar("Verb", bound=Callable[..., Coroutine[Any, Any, Any]])

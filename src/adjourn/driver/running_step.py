@@ -11,8 +11,8 @@ from adjourn.core.records import Broke, Fact, Summarised
 from adjourn.core.request_digest import Outgoing
 from adjourn.core.state import State
 from adjourn.core.usage import Usage
+from adjourn.driver.fork_guard import end_if_forked
 from adjourn.driver.live_feed import Published, TextArrived
-from adjourn.driver.threads import end_if_forked
 
 if TYPE_CHECKING:
     from adjourn.driver.loop import Drive

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adjourn.core.codec import text_of
+from adjourn.driver.fork_guard import end_if_forked
 
 log = logging.getLogger("adjourn.tool")
 
@@ -85,16 +86,6 @@ class Flight:
 def _wake(waiter: asyncio.Future[None]) -> None:
     if not waiter.done():
         waiter.set_result(None)
-
-
-def end_if_forked(process: int) -> None:
-    """A body forked and came back twice: the copy must not go on as a second worker.
-
-    Args:
-        process: the id of the process in which the body began.
-    """
-    if os.getpid() != process:
-        os._exit(0)
 
 
 async def in_thread(work: Callable[[], Any]) -> Any:

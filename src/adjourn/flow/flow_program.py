@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from adjourn.agent.agent_program import Conversations, is_open
-from adjourn.bodies.call_step import perform_body
+from adjourn.bodies.step_dispatch import perform_body
 from adjourn.core.call import Call, Phase
 from adjourn.core.conversation_state import Thread
 from adjourn.core.digest import action_digest

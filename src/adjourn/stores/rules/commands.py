@@ -21,7 +21,6 @@ from adjourn.core.authority import (
 from adjourn.core.codec import legible
 from adjourn.core.decision import chosen
 from adjourn.core.digest import digest
-from adjourn.core.halt import scopes
 from adjourn.core.ids import local_event, public_id
 from adjourn.core.record_codec import dump, parse
 from adjourn.core.record_parts import ApprovalSlot
@@ -44,7 +43,6 @@ from adjourn.errors import (
     AdjournError,
     AlreadyDecided,
     AlreadyResumed,
-    Halted,
     InterruptClosed,
     Invalid,
     InvalidAnswer,
@@ -57,6 +55,7 @@ from adjourn.errors import (
     UnknownRun,
     bare,
 )
+from adjourn.stores.rules.halts import admit_under_halt
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.journal import LISTED, NAMED, VERBS, append
 from adjourn.stores.rules.names import check_names, check_record
@@ -257,7 +256,7 @@ def _admit_decision(sheet: Sheet, row: RunRow, command: Decided) -> None:
     if found.kind in ("approval", "in_doubt"):
         _admit_approver(sheet, row, found, command)
     if command.verdict == "approve" or found.kind in ("in_doubt", "error", "limit", "undo"):
-        _admit_under_halt(sheet, row, found)
+        admit_under_halt(sheet, row, found)
 
 
 def _why_closed(row: RunRow, found: InterruptRow) -> str:
@@ -371,17 +370,3 @@ def _admit_event(sheet: Sheet, row: RunRow, command: Emitted) -> None:
         if found.expires and sheet.now >= found.expires:
             raise InterruptClosed(shown, "it expired")
         check_sealed(sheet, row.id, command)
-
-
-def _admit_under_halt(sheet: Sheet, row: RunRow, found: InterruptRow) -> None:
-    """What lets work go on is refused while that work is halted; a denial is not."""
-    halts = {halt.scope: halt for halt in sheet.halts()}
-    if not halts:
-        return
-    opening = opened_by(sheet, found)
-    asked = isinstance(opening, Asked)
-    for scope in sorted(
-        scopes((row.program, *(opening.under if asked else ())), opening.tool if asked else "")
-    ):
-        if scope in halts:
-            raise Halted(scope, halts[scope].reason)

@@ -1,12 +1,16 @@
 """The kill switch."""
 
-from adjourn.core.halt import check_scope
+from adjourn.core.halt import check_scope, scopes
+from adjourn.core.records import Asked
+from adjourn.errors import Halted
 from adjourn.stores.audit import SECURITY
 from adjourn.stores.protocol import Halt
+from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.names import check_names
 from adjourn.stores.rules.outbox import tell_halt
-from adjourn.stores.rules.transaction import Sheet, StoreRule
+from adjourn.stores.rules.transaction import Sheet, StoreRule, opened_by
 from adjourn.stores.rules.values import ReadRequest
+from adjourn.stores.run_row import RunRow
 
 
 def halting(scope: str, by: str, reason: str, lift: bool, origin: str) -> StoreRule:
@@ -51,3 +55,17 @@ def halt(sheet: Sheet, scope: str, by: str, reason: str, lift: bool, origin: str
         elif scope not in sheet.halted():
             sheet.put_halt(Halt(scope, by, reason, sheet.now))
     return sheet.halts()
+
+
+def admit_under_halt(sheet: Sheet, row: RunRow, found: InterruptRow) -> None:
+    """What lets work go on is refused while that work is halted; a denial is not."""
+    halts = {halt.scope: halt for halt in sheet.halts()}
+    if not halts:
+        return
+    opening = opened_by(sheet, found)
+    asked = isinstance(opening, Asked)
+    for scope in sorted(
+        scopes((row.program, *(opening.under if asked else ())), opening.tool if asked else "")
+    ):
+        if scope in halts:
+            raise Halted(scope, halts[scope].reason)
