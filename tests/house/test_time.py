@@ -19,6 +19,7 @@ READERS = {
     "runtime/local_runtime.py": "a run without a store has the machine's clock; tests replace it",
     "bodies/runner.py": "a body's time limit is the event loop's",
     "driver/clock.py": "the clock that everybody else is given",
+    "stores/postgres/connections.py": "how old a connection is, and how long it was not used",
     "stores/postgres/database.py": "how long a commit takes, for people",
     "stores/postgres/row_cache.py": "the database's clock, as far as a process can tell between two messages",
     "stores/postgres/store.py": "how long a database that is away is waited for",
