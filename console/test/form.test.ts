@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { encoded, refusal } from "../src/inbox/file_bytes";
 import { Form, type Field } from "../src/inbox/form";
 import { from, Num, parse, write, type Json, type Obj } from "../src/inbox/json";
 import { describe, keyOf, placeOf } from "../src/inbox/schema";
@@ -169,4 +170,39 @@ test("a refusal of the server is tied to its field", () => {
   assert.equal(fault(form, "cents"), "Too much.");
   form.set(at(form, "cents"), { input: "1" });
   assert.equal(fault(form, "cents"), undefined);
+});
+
+test("branches with a value each are choices with titles, and with a title each are chosen first", () => {
+  const form = new Form(
+    parse(`{"type": "object", "required": ["meal", "pay"], "properties": {
+      "meal": {"oneOf": [{"const": 1, "title": "Fish"}, {"const": 2}]},
+      "pay": {"anyOf": [{"title": "Card", "type": "object", "required": ["n"], "properties": {"n": {"type": "string"}}}, {"title": "Cash", "type": "integer"}]}}}`),
+  );
+  assert.deepEqual(at(form, "meal").labels, ["Fish", "2"]);
+  assert.equal(fault(form, "pay"), "Choose one.");
+  form.set(at(form, "meal"), { input: "0" });
+  form.set(at(form, "pay"), { input: "0" });
+  assert.equal(fault(form, "pay", "n"), "This is needed.");
+  form.set(at(form, "pay").fields[0]!.fields[0]!, { input: "4111" });
+  assert.equal(sent(form), '{"meal": 1, "pay": {"n": "4111"}}');
+  form.set(at(form, "pay"), { input: "1" });
+  form.set(at(form, "pay").fields[0]!, { input: "7" });
+  assert.equal(sent(form), '{"meal": 1, "pay": 7}');
+});
+
+test("some of a few values are ticked in the order of the schema, and a file is a string in base64", () => {
+  const schema = parse(`{"type": "object", "required": ["days"], "properties": {
+      "days": {"type": "array", "uniqueItems": true, "minItems": 1, "items": {"enum": ["Mon", "Tue", "Wed"]}},
+      "plan": {"type": "string", "contentEncoding": "base64"}}}`);
+  const form = new Form(schema);
+  assert.deepEqual([at(form, "days").shape, at(form, "plan").shape], ["many", "file"]);
+  assert.match(fault(form, "days") ?? "", /At least 1/);
+  form.set(at(form, "days"), { input: "0,2" });
+  assert.equal(sent(form), '{"days": ["Mon", "Wed"]}');
+  form.set(at(form, "plan"), { input: encoded(new TextEncoder().encode("a gate")), file: "yard.txt" });
+  assert.equal(sent(form), '{"days": ["Mon", "Wed"], "plan": "YSBnYXRl"}');
+  assert.equal(new Form(schema, parse('{"days": ["Wed", "Mon"]}')).root.fields[0]!.shape, "list");
+  assert.match(refusal({ name: "yard.heic", size: 5, type: "image/heic" }, "image/png"), /it must be image\/png/);
+  assert.match(refusal({ name: "yard.png", size: 700_001, type: "image/png" }, "image/*"), /at most 700 KB/);
+  assert.equal(refusal({ name: "yard.png", size: 5, type: "image/png" }, "image/*"), "");
 });

@@ -136,6 +136,14 @@ VISIT: dict[str, Any] = {
         "host": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "title": "Host", "maxLength": 50}}},
         "extra": {"title": "Anything else", "anyOf": [{"type": "integer"}, {"type": "array"}]},
         "nick": {"type": ["string", "null"], "title": "Nickname"},
+        "meal": {"title": "Meal", "oneOf": [{"const": "v", "title": "Without meat"}, {"const": "f", "title": "Fish"}]},
+        "days": {"type": "array", "title": "Weekdays", "uniqueItems": True, "items": {"enum": ["Mon", "Tue", "Wed"]}},
+        "pay": {"title": "How it is paid", "anyOf": [
+            {"type": "object", "title": "By card", "required": ["number"],
+             "properties": {"number": {"type": "string", "title": "Card", "maxLength": 20}}},
+            {"type": "string", "title": "By invoice", "maxLength": 40}]},
+        "plan": {"type": "string", "title": "Plan of the yard", "contentEncoding": "base64", "contentMediaType": "text/plain"},
+        "code": {"type": "string", "title": "Door code", "format": "password"},
     },
 }  # fmt: skip
 
@@ -144,6 +152,25 @@ VISIT: dict[str, Any] = {
 async def plan_visit(question: str) -> Any:
     """Ask somebody to plan a visit."""
     pause_for("visit", {"question": question}, answer_schema=VISIT)
+
+
+MORE: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["meal", "days", "pay", "code"],
+    "properties": {name: VISIT["properties"][name] for name in ("meal", "days", "pay", "plan", "code")},
+}
+
+
+@tool(effect="read")
+async def plan_more(question: str) -> Any:
+    """Ask somebody for the rest."""
+    pause_for("visit", {"question": question}, answer_schema=MORE)
+
+
+asker_of_more = Agent(
+    "asker_of_more", model=ScriptedModel([call("plan_more", question="What else?")], _answered), tools=[plan_more]
+)
 
 
 visitor = Agent(
@@ -273,4 +300,5 @@ CAST: tuple[Agent[Any] | Flow, ...] = (
     review,
     parrot,
     visitor,
+    asker_of_more,
 )

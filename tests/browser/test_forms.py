@@ -1,6 +1,7 @@
 """Forms: each feature of a schema has its control, all of them by keyboard and on a phone; what is wrong stands beside its field."""
 
 import re
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,11 @@ CONTROLS = {
     "`type: array`": ("cars", "button:has-text('Add…')"),
     "`type: object`": ("host", "select"),
     "`null` as well": ("nick", "select"),
+    "`oneOf` or `anyOf`, each with `const`": ("meal", "[role=radiogroup] label:has-text('Without meat')"),
+    "`type: array` of `enum`, `uniqueItems`": ("days", "input[type=checkbox]"),
+    "`oneOf` or `anyOf`, each with `title`": ("pay", "[role=radiogroup] label:has-text('By invoice')"),
+    "`contentEncoding: base64`": ("plan", "input[type=file]"),
+    "`format: password` or `writeOnly`": ("code", "input[type=password]"),
     "anything else": ("extra", "select"),
 }
 
@@ -99,6 +105,85 @@ async def test_a_form_is_filled_in_by_keyboard_alone_and_what_is_empty_is_left_o
     assert decided.value.items() >= sent.items()
     assert decided.value["cars"] == ["CD 2", "AB 1"]
     assert not {"hour", "leaves", "mail", "site", "cost", "floor", "notes", "extra", "nick"} & decided.value.keys()
+
+
+FOCUSED = "document.activeElement.closest('[data-field]')?.dataset.field ?? ''"
+
+
+async def test_tab_reaches_every_control_in_the_order_in_which_it_is_read(browser: Browser, on: World) -> None:
+    run = await on.waiting("visitor", "tab by tab")
+    async with visit(browser, on) as ana:
+        page, keys = ana.page, ana.page.keyboard
+        await ana.inbox(run)
+        await opened(page)
+        wanted = await page.locator("article [data-field]").evaluate_all("all => all.map(one => one.dataset.field)")
+        await page.get_by_label("Visitor").focus()
+        reached = list[str]()
+        for _ in range(4 * len(wanted)):
+            field = await page.evaluate(FOCUSED)
+            if field and field not in reached:
+                reached.append(field)
+            await keys.press("Tab")
+        assert reached == wanted
+
+
+async def test_choices_files_and_secrets_are_set_by_keyboard(browser: Browser, on: World, tmp_path: Path) -> None:
+    plan = tmp_path / "yard.txt"
+    plan.write_text("a gate")
+    run = await on.waiting("asker_of_more", "more controls")
+    async with visit(browser, on) as ana:
+        page, keys = ana.page, ana.page.keyboard
+        await ana.inbox(run)
+        await page.get_by_role("radio", name="Without meat").focus()
+        await keys.press("ArrowDown")
+        await expect(page.get_by_role("radio", name="Fish")).to_be_checked()
+        for day in ("Mon", "Wed"):
+            await page.get_by_role("checkbox", name=day).focus()
+            await keys.press("Space")
+        await page.get_by_role("radio", name="By card").focus()
+        await keys.press("Space")
+        await page.get_by_label("Card", exact=True).focus()
+        await keys.type("4111")
+        await page.get_by_label("Plan of the yard").focus()
+        async with page.expect_file_chooser() as choosing:
+            await keys.press("Enter")
+        await (await choosing.value).set_files(plan)
+        await expect(page.locator("[data-field=plan]")).to_contain_text("yard.txt 6 bytes")
+        await page.get_by_label("Door code").focus()
+        await keys.type("1234")
+        await page.locator("[data-verb=answer]").click()
+        await on.status(run, "completed")
+    [decided] = await on.records(run, Decided)
+    assert decided.value == {
+        "meal": "f",
+        "days": ["Mon", "Wed"],
+        "pay": {"number": "4111"},
+        "plan": b64encode(b"a gate").decode(),
+        "code": "1234",
+    }
+
+
+async def test_what_was_typed_is_there_again_until_it_is_answered_but_no_secret(browser: Browser, on: World) -> None:
+    run = await on.waiting("asker_of_more", "a draft")
+    async with visit(browser, on) as ana:
+        page = ana.page
+        await ana.inbox(run)
+        await page.get_by_role("radio", name="By card").check()
+        await page.get_by_label("Card", exact=True).fill("4111")
+        await page.get_by_role("checkbox", name="Tue").check()
+        await page.get_by_label("Door code").fill("9876")
+        await expect(page.locator("[data-draft]")).to_contain_text("kept on this device")
+        await ana.go("/runs")
+        await ana.inbox(run)
+        await expect(page.get_by_label("Card", exact=True)).to_have_value("4111")
+        await expect(page.get_by_role("checkbox", name="Tue")).to_be_checked()
+        await expect(page.get_by_label("Door code")).to_have_value("")
+        await page.get_by_role("radio", name="Fish").check()
+        await page.get_by_label("Door code").fill("9876")
+        await page.locator("[data-verb=answer]").click()
+        await on.status(run, "completed")
+        left = "Object.keys(localStorage).filter(one => one.startsWith('adjourn.draft.') && one.includes(RUN))"
+        assert await page.evaluate(left.replace("RUN", repr(run))) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -107,6 +107,11 @@ export function AnswerBar({ deciding: d, item: i, acts, refs, extra }: Props) {
     <div class="decide" role="group" aria-label="Decision">
       <Refused deciding={d} />
       {i.kind === "question" ? <Sent value={value} /> : null}
+      {i.kind === "question" && form?.version.value ? (
+        <p class="sm t3" data-draft>
+          What you typed is kept on this device until you answer.
+        </p>
+      ) : null}
       <div class="row options">
         <Note deciding={d} refs={refs} />
       </div>

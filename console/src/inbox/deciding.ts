@@ -5,7 +5,7 @@ import { offline } from "../live";
 import { afterUnhalt } from "../touched";
 import { diff, type Change } from "./diff";
 import type { Form } from "./form";
-import { formOf } from "./forms";
+import { draftedForm, type Drafted } from "./forms";
 import { itemOf, seenOf, stepOf, type Closed, type Item, type Seen } from "./items";
 import { isObj, list, num, obj, text, type Json, type Obj } from "./json";
 import { closed as leave } from "./pending";
@@ -64,11 +64,13 @@ export class Deciding {
   private alive = true;
   private settled = 0;
   private intention: Intention | null = null;
+  private draft: Drafted | null = null;
 
   constructor(readonly ref: string) {}
 
   end(): void {
     this.alive = false;
+    this.draft?.stop();
     const i = this.seen.peek()?.item;
     if (i && this.note.peek() && this.seen.peek()?.open) notes.set(noteKey(i), this.note.peek());
   }
@@ -133,7 +135,11 @@ export class Deciding {
 
   private async questioned(i: Item): Promise<void> {
     try {
-      this.answer.value = await formOf(i.schema ?? undefined);
+      this.draft?.stop();
+      const made = await draftedForm(me.peek()?.name ?? "", i.ref, i.schema ?? undefined);
+      if (!this.alive) return made.stop();
+      this.draft = made;
+      this.answer.value = made.form;
     } catch (e) {
       this.error.value = e;
     }
@@ -229,6 +235,7 @@ export class Deciding {
       notes.delete(noteKey(s.item));
       this.note.value = "";
       this.intention = null;
+      this.draft?.forget();
       return num(answer.get("seq"));
     } catch (e) {
       if (!(e instanceof Refusal)) throw e;

@@ -5,6 +5,8 @@ import { Button, Icon } from "../ui";
 import { hidden, Visible, visible, withoutHidden } from "../visible";
 import { KINDS, type Field, type Form, type Kind, type Mode } from "./form";
 import { list, Num, readingAid, text as textOf, write, type Json } from "./json";
+import { isSecret } from "./drafts";
+import { FilePick } from "./file";
 import { Hiding, type Reading } from "./reading";
 import { isDated, Moment } from "./moment";
 import { describe, keyOf, nameOfPath, resolve } from "./schema";
@@ -68,7 +70,7 @@ function Row({ form, field: f, faults, reading, root, off }: Props) {
           </span>
         ) : null}
         <div class="ty" id={`${id}-ty`}>
-          <Visible text={describe(f.schema, form.schema, f.original) + need(f)} />
+          <Visible text={askedFor(f, form) + need(f)} />
         </div>
       </div>
       <div class="dd">
@@ -89,6 +91,19 @@ function Row({ form, field: f, faults, reading, root, off }: Props) {
       </div>
     </div>
   );
+}
+
+const CHOSEN: Partial<Record<Field["shape"], string>> = {
+  choice: "choose one",
+  many: "choose any",
+  variant: "choose one",
+  file: "a file",
+};
+
+/** What a field takes, for people; what is edited keeps the words of its schema. */
+function askedFor(f: Field, form: Form): string {
+  if (isSecret(f, form)) return "text, shown as dots";
+  return (f.original === undefined && CHOSEN[f.shape]) || describe(f.schema, form.schema, f.original);
 }
 
 /** What might stand there, as its author says. */
@@ -140,9 +155,9 @@ function Control(p: ControlProps) {
       return (
         <select {...own} class="inp choice" value={f.input} onChange={(e) => set(e.currentTarget.value)}>
           {f.blank ? <option value="">left out</option> : f.input === "" ? <option value="">choose…</option> : null}
-          {f.choices.map((v, n) => (
+          {f.labels.map((label, n) => (
             <option key={n} value={String(n)}>
-              {visible(typeof v === "string" ? v : write(v))}
+              {visible(label)}
             </option>
           ))}
         </select>
@@ -163,6 +178,12 @@ function Control(p: ControlProps) {
       );
     case "pair":
       return <YesNo {...p} />;
+    case "many":
+      return <Ticks {...p} />;
+    case "file":
+      return <FilePick {...p} />;
+    case "variant":
+      return <Variant {...p} />;
     case "list":
       return <List {...p} />;
     case "any":
@@ -192,7 +213,7 @@ function Control(p: ControlProps) {
           <input
             {...own}
             class={`inp ${hidden(f.input) ? "forced" : ""}`}
-            type={f.input.length < 200 ? (TYPES[textOf(resolve(f.schema, form.schema).schema.get("format"))] ?? "text") : "text"}
+            type={typeOf(f, form)}
             value={f.input}
             placeholder={exampleOf(f, form)}
             autocomplete="off"
@@ -209,7 +230,62 @@ function Control(p: ControlProps) {
 
 const FEW = 5;
 /** The keyboard that a phone shows. */
-const TYPES: Record<string, string> = { email: "email", uri: "url" };
+const TYPES: Record<string, string> = { email: "email", uri: "url", password: "password" };
+
+function typeOf(f: Field, form: Form): string {
+  if (isSecret(f, form)) return "password";
+  return f.input.length < 200 ? (TYPES[textOf(resolve(f.schema, form.schema).schema.get("format"))] ?? "text") : "text";
+}
+
+/** Some of a few values. */
+function Ticks({ form, field: f, own, name }: ControlProps) {
+  const on = new Set(f.input === "" ? [] : f.input.split(","));
+  const turn = (n: string): void => {
+    if (!on.delete(n)) on.add(n);
+    form.set(f, { input: [...on].sort((a, b) => Number(a) - Number(b)).join(",") });
+  };
+  return (
+    <div class="pair wrap" role="group" id={own.id} aria-label={visible(name)} aria-describedby={own["aria-describedby"]}>
+      {f.labels.map((label, n) => (
+        <label key={n}>
+          <input type="checkbox" disabled={own.disabled} checked={on.has(String(n))} onChange={() => turn(String(n))} />
+          {visible(label)}
+        </label>
+      ))}
+    </div>
+  );
+}
+
+/** Which of several forms; then the fields of that one. */
+function Variant(p: ControlProps) {
+  const { field: f, own, name, form, faults, root, reading } = p;
+  const [inner] = f.fields;
+  return (
+    <div class="any">
+      {f.choices.length <= FEW ? (
+        <Radios {...p} />
+      ) : (
+        <select {...own} class="inp choice" value={f.input} onChange={(e) => form.set(f, { input: e.currentTarget.value })}>
+          <option value="">{f.blank ? "left out" : "choose…"}</option>
+          {f.labels.map((label, n) => (
+            <option key={n} value={String(n)}>
+              {visible(label)}
+            </option>
+          ))}
+        </select>
+      )}
+      {inner?.shape === "group" ? (
+        <div class="form editing nested" role="group" aria-label={visible(f.labels[Number(f.input)] ?? name)}>
+          {rows(inner).map((one) => (
+            <Row key={keyOf(one.path)} form={form} field={one} faults={faults} reading={reading} root={root} off={own.disabled ?? false} />
+          ))}
+        </div>
+      ) : inner ? (
+        <ItemControl {...p} field={inner} name={f.labels[Number(f.input)] ?? name} />
+      ) : null}
+    </div>
+  );
+}
 
 /** A few choices, all of them seen. */
 function Radios({ form, field: f, own, name }: ControlProps) {
@@ -222,7 +298,7 @@ function Radios({ form, field: f, own, name }: ControlProps) {
   );
   return (
     <div class="pair wrap" role="radiogroup" id={own.id} {...labelled}>
-      {f.choices.map((v, n) => one(String(n), visible(typeof v === "string" ? v : write(v))))}
+      {f.labels.map((label, n) => one(String(n), visible(label)))}
       {f.blank ? one("", "left out") : null}
     </div>
   );

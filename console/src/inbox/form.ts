@@ -7,7 +7,21 @@ import { BadJson, equal, isObj, list, loses, Num, obj, parse, text, write, type 
 import { check } from "./faults";
 import { keyOf, resolve, type Fault, type Path } from "./schema";
 
-export type Shape = "text" | "long" | "whole" | "number" | "choice" | "switch" | "pair" | "list" | "group" | "json" | "any";
+export type Shape =
+  | "text"
+  | "long"
+  | "whole"
+  | "number"
+  | "choice"
+  | "many"
+  | "switch"
+  | "pair"
+  | "list"
+  | "group"
+  | "variant"
+  | "file"
+  | "json"
+  | "any";
 /** Whether a field has a value, is null, or is left out. */
 export type Mode = "value" | "null" | "absent";
 /** How a value without a schema is written. */
@@ -24,17 +38,24 @@ export interface Field {
   readonly blank: boolean;
   readonly original: Json | undefined;
   readonly choices: readonly Json[];
+  /** What the choices are called, in the same order. */
+  readonly labels: readonly string[];
   mode: Mode;
   touched: boolean;
-  /** What is typed; for a choice the number of the chosen one ("" for none), for a switch "true", "false" or "". */
+  /**
+   * What is typed; for a choice or a variant the number of the chosen one ("" for none), for several choices their numbers
+   * ("0,2"), for a switch "true", "false" or "", for a file its bytes in base64.
+   */
   input: string;
   kind: Kind;
   fields: Field[];
+  /** The name of a file that was chosen here. */
+  file?: string;
 }
 
 const LONG = 60;
 const TEXTS: ReadonlySet<Shape> = new Set(["text", "long"]);
-const BLANK: ReadonlySet<Shape> = new Set(["text", "long", "whole", "number", "choice", "list"]);
+const BLANK: ReadonlySet<Shape> = new Set(["text", "long", "whole", "number", "choice", "list", "many", "variant", "file"]);
 const DEEP = 3;
 export const KINDS: readonly Kind[] = ["text", "number", "yes or no", "JSON"];
 
@@ -55,11 +76,18 @@ export class Form {
   }
 
   /** Change a field. */
-  set(f: Field, change: Partial<Pick<Field, "input" | "mode" | "kind">>): void {
+  set(f: Field, change: Partial<Pick<Field, "input" | "mode" | "kind" | "file">>): void {
     Object.assign(f, change);
+    if (f.shape === "variant" && change.input !== undefined) f.fields = this.fieldsOf(f);
     f.touched = true;
     this.refusals.delete(keyOf(f.path));
     this.version.value += 1;
+  }
+
+  /** The field of the variant that is chosen. */
+  private fieldsOf(f: Field): Field[] {
+    const branch = f.choices[Number(f.input)];
+    return f.input === "" || branch === undefined ? [] : [field(branch, undefined, this.schema, f.path, true)];
   }
 
   /** One more in a list. */
@@ -134,7 +162,7 @@ function field(schema: Json | undefined, value: Json | undefined, root: Json | u
     modes: blank ? modes.filter((m) => m !== "absent") : modes,
     blank,
     original: value,
-    choices: choicesOf(s, given),
+    ...choicesOf(s, given, root, shape),
     mode: given === null && nullable ? "null" : given === undefined && !required && !blank ? "absent" : "value",
     touched: false,
     input: "",
@@ -146,7 +174,8 @@ function field(schema: Json | undefined, value: Json | undefined, root: Json | u
 }
 
 function shapeOf(s: Obj, value: Json | undefined, root: Json | undefined): Shape {
-  if (s.has("enum") || s.has("const")) return "choice";
+  if (s.has("enum") || s.has("const") || named(s, root, "const")) return "choice";
+  if (value === undefined && named(s, root, "title")) return "variant";
   if (s.has("anyOf") || s.has("oneOf") || s.has("allOf") || s.has("not") || s.has("if"))
     return value === undefined || typeof value !== "string" ? "json" : "long";
   const type = s.get("type");
@@ -159,17 +188,41 @@ function shapeOf(s: Obj, value: Json | undefined, root: Json | undefined): Shape
   return ofValue(value, typeof type === "string" && !fits);
 }
 
+/** Branches of `oneOf` or `anyOf` that all have this: a value each is a choice, a title each is something to choose first. */
+function named(s: Obj, root: Json | undefined, what: "const" | "title"): Obj[] | null {
+  const branches = list(s.get("oneOf") ?? s.get("anyOf")).filter((b) => !isObj(b) || b.get("type") !== "null");
+  if (branches.length < 2) return null;
+  const found = branches.map((b) => resolve(b, root).schema);
+  return found.every((b) => b.has(what)) ? found : null;
+}
+
 function shapes(s: Obj, value: Json | undefined, root: Json | undefined): Record<string, Shape> {
   const items = resolve(s.get("items"), root).schema;
   const free = !isObj(s.get("properties")) && !(isObj(value) && value.size);
   return {
-    string: lines(s, value),
+    string: isFile(s, value) ? "file" : lines(s, value),
     integer: "whole",
     number: "number",
     boolean: typeof value === "boolean" ? "switch" : "pair",
-    array: items.size || (Array.isArray(value) && value.length) ? "list" : "json",
+    array: isMany(items, s, value) ? "many" : items.size || (Array.isArray(value) && value.length) ? "list" : "json",
     object: free ? "json" : "group",
   };
+}
+
+/** Bytes in base64, which people choose as a file. What is there already is shown as it is. */
+function isFile(s: Obj, value: Json | undefined): boolean {
+  if (value !== undefined) return false;
+  return text(s.get("contentEncoding")) === "base64" || text(s.get("format")) === "binary";
+}
+
+const TICKS = 12;
+
+/** Some of a few values, each at most once, in the order of the schema. */
+function isMany(items: Obj, s: Obj, value: Json | undefined): boolean {
+  const all = list(items.get("enum"));
+  if (!all.length || all.length > TICKS || s.get("uniqueItems") !== true) return false;
+  const at = list(value).map((v) => all.findIndex((one) => equal(one, v)));
+  return at.every((n, k) => n >= 0 && (k === 0 || n > at[k - 1]!));
 }
 
 function lines(s: Obj, value: Json | undefined): Shape {
@@ -188,10 +241,24 @@ function ofValue(value: Json, odd: boolean): Shape {
   return Array.isArray(value) ? (value.length ? "list" : "json") : value.size ? "group" : "json";
 }
 
-function choicesOf(s: Obj, value: Json | undefined): Json[] {
-  const found = s.has("const") ? [s.get("const")!] : list(s.get("enum"));
-  if (!found.length || value === undefined || value === null || found.some((v) => equal(v, value))) return found;
-  return [...found, value]; // what is there is shown, although it does not fit
+type Choices = Pick<Field, "choices" | "labels">;
+
+function choicesOf(s: Obj, value: Json | undefined, root: Json | undefined, shape: Shape): Choices {
+  if (shape === "variant") {
+    const branches = list(s.get("oneOf") ?? s.get("anyOf")).filter((b) => !isObj(b) || b.get("type") !== "null");
+    return { choices: branches, labels: branches.map((b) => text(resolve(b, root).schema.get("title"))) };
+  }
+  const titled = named(s, root, "const");
+  if (titled) return labelled(titled.map((b) => [b.get("const")!, text(b.get("title"))]), value);
+  const from = shape === "many" ? resolve(s.get("items"), root).schema : s;
+  const found = from.has("const") ? [from.get("const")!] : list(from.get("enum"));
+  return labelled(found.map((v) => [v, ""]), shape === "many" ? undefined : value);
+}
+
+function labelled(found: [Json, string][], value: Json | undefined): Choices {
+  const fits = value === undefined || value === null || found.some(([v]) => equal(v, value));
+  const all: [Json, string][] = found.length && !fits ? [...found, [value, ""]] : found; // what is there is shown, although it does not fit
+  return { choices: all.map(([v]) => v), labels: all.map(([v, title]) => title || (typeof v === "string" ? v : write(v))) };
 }
 
 function fill(f: Field, s: Obj, value: Json | undefined, root: Json | undefined): void {
@@ -201,6 +268,11 @@ function fill(f: Field, s: Obj, value: Json | undefined, root: Json | undefined)
       f.input = n < 0 ? "" : String(n);
       break;
     }
+    case "many":
+      f.input = list(value)
+        .map((v) => f.choices.findIndex((one) => equal(one, v)))
+        .join(",");
+      break;
     case "switch":
     case "pair":
       f.input = typeof value === "boolean" ? String(value) : "";
@@ -251,6 +323,7 @@ function read(f: Field, faults: Map<string, string>, root: Json | undefined): Js
   if (f.mode === "absent") return undefined;
   if (f.mode === "null") return null;
   if (f.shape === "group") return group(f, faults, root);
+  if (f.shape === "variant" && f.fields[0]) return read(f.fields[0], faults, root);
   if (f.shape === "list" && !(f.blank && !f.fields.length && f.original === undefined)) return f.fields.map((x) => read(x, faults, root) ?? null);
   if (!f.touched && f.original !== undefined) return f.original;
   if (f.blank && f.input.trim() === "") return undefined;
@@ -284,6 +357,12 @@ function leaf(shape: Shape, f: Field): Json | Bad {
       return whole(typed);
     case "number":
       return number(typed);
+    case "many":
+      return f.input === "" ? [] : f.input.split(",").map((n) => f.choices[Number(n)]!);
+    case "file":
+      return f.input === "" ? { fault: "Choose a file." } : f.input;
+    case "variant":
+      return { fault: "Choose one." };
     case "choice":
       return f.input === "" ? { fault: "Choose one." } : f.choices[Number(f.input)]!;
     case "switch":

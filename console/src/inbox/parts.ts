@@ -2,6 +2,7 @@
 export { AnswerBar, Choices, EditBar } from "./answering";
 export { ClosedStrip, StaleBanner } from "./banner";
 export { Decided } from "./decided";
+export { forget, keep } from "./drafts";
 export { Fields } from "./fields";
 export { Form } from "./form";
 export { follow } from "./outcome";
