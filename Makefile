@@ -79,7 +79,7 @@ performance: $(VENV)/.dev
 
 # The pictures of the documentation: the browser tests make them.
 pictures: $(VENV)/.dev console browser
-	ADJOURN_PICTURES=1 $(BIN)/python -m pytest -q tests/browser/test_pictures.py
+	ADJOURN_PICTURES=1 $(BIN)/python -m pytest -q tests/browser/test_pictures.py tests/browser/test_tasks.py
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m tests.house.house_page

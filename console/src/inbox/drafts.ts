@@ -79,5 +79,5 @@ export function forget(ref: string): void {
 /** Items that are gone leave their drafts behind: there are only so many. */
 function thin(spared: string): void {
   const all = Object.keys(localStorage).filter((k) => k.startsWith(PREFIX) && k !== spared);
-  all.slice(0, Math.max(0, all.length - MOST)).forEach((k) => localStorage.removeItem(k));
+  for (const k of all.slice(0, Math.max(0, all.length - MOST))) localStorage.removeItem(k);
 }
