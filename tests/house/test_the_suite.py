@@ -19,13 +19,13 @@ ENDINGS = {
 
 
 def flags() -> list[str]:
-    """How `make test` runs pytest."""
+    """How `make test` runs pytest; without the option that only this project's conftest has."""
     plain = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
     said = subprocess.run(
         ["make", "-n", "test"], cwd=ROOT, capture_output=True, text=True, check=True, env=plain
     ).stdout
     [line] = [line for line in said.splitlines() if " -m pytest " in line]
-    return shlex.split(line.partition(" -m pytest ")[2])
+    return [flag for flag in shlex.split(line.partition(" -m pytest ")[2]) if flag != "--alone"]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
