@@ -1,6 +1,7 @@
 """What a file adds to the contract: it is synced, shared, migrated, and refuses what it cannot keep its promises on."""
 
 import asyncio
+import itertools
 import os
 import stat
 import subprocess
@@ -289,6 +290,52 @@ async def test_a_process_is_not_rung_for_what_it_writes_itself(path: Path) -> No
         await two.deliver("r1", Said(text="hi"))
         one._ring_changed()
         assert rung == ["r1"]
+
+
+async def test_only_what_others_may_have_written_is_a_reason_to_look_at_runs(path: Path) -> None:
+    async with opened(path) as one, opened(path) as two:
+        await one.create(started("r1"))
+        others = one._others
+        others.begin()
+        await one.create(started("r2"))
+        assert not others.wrote(True), "it was this process, as far as anybody knows"
+        await one.create(started("r3"))
+        assert not others.wrote(True), "it was, until r2; r3 is not known yet"
+        assert others.wrote(False), "our writer has begun nothing since, so it cannot say"
+        assert not others.wrote(False)
+        await two.create(started("r4"))
+        assert others.wrote(True), "our writer was not at work, so it was another"
+        assert not others.wrote(False)
+
+
+@pytest.mark.parametrize("rests", [True, False])
+async def test_a_word_of_others_between_our_own_writes_is_looked_at(path: Path, rests: bool) -> None:
+    async with opened(path) as one, opened(path) as two:
+        await one.create(started("r1"))
+        one._others.begin()
+        await one.create(started("r2"))
+        await two.deliver("r1", Said(text="hi"))
+        assert not one._others.wrote(True), "nobody knows yet"
+        if not rests:
+            await one.create(started("r3"))
+        assert one._others.wrote(not rests), "our writer has found it, or does not say"
+        one._others.look_again()
+        assert one._others.wrote(False), "it could not be looked at"
+        assert not one._others.wrote(False)
+
+
+async def test_a_process_that_writes_all_the_time_hears_others(path: Path) -> None:
+    async with opened(path) as one, opened(path) as two:
+        await one.create(started("r1"))
+        heard = asyncio.Event()
+        end = one.subscribe("r1", heard.set, words=True)
+        await two.deliver("r1", Said(text="hi"))
+        async with asyncio.timeout(60):
+            for n in itertools.count():
+                await one.create(started(f"mine {n}"))
+                if heard.is_set():
+                    break
+        end()
 
 
 # When it goes wrong

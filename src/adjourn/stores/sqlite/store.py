@@ -74,6 +74,40 @@ RARELY = 20
 followed."""
 
 
+class OtherWriters:
+    """Whether others have written. Our own writer finds out in every transaction that it begins, so
+    what only it has written is no reason to look at all the runs that somebody follows."""
+
+    def __init__(self, book: SQLiteBook) -> None:
+        self._book = book
+        self._unsure = False
+        self._begins = self._noticed = 0
+
+    def begin(self) -> None:
+        """What was written before is no news."""
+        self._begins, self._noticed = self._book.begins, self._book.noticed
+        self._unsure = False
+
+    def wrote(self, changed: bool) -> bool:
+        """Whether others may have written what nobody has looked at; `changed`: since this was
+        asked last, somebody has.
+
+        If our writer was at work meanwhile, it may have been the only one. That is known when it
+        has begun a transaction since. If it begins none until this is asked again, it is not waited
+        for.
+        """
+        begins, noticed = self._book.begins, self._book.noticed
+        rests, told = begins == self._begins, noticed != self._noticed
+        found = told or (rests and (changed or self._unsure))
+        self._unsure = changed and not found
+        self._begins, self._noticed = begins, noticed
+        return found
+
+    def look_again(self) -> None:
+        """What was found could not be looked at."""
+        self._noticed = -1
+
+
 class SQLiteStore(SQLiteAudit):
     """A `Store` in a file: WAL, `synchronous=FULL`, one writer thread, group commit."""
 
@@ -95,6 +129,7 @@ class SQLiteStore(SQLiteAudit):
         self._heads: dict[str, int] = {}
         self._halts: Any = (0, None)
         self._rows = SQLiteBook(self._db, now)
+        self._others = OtherWriters(self._rows)
         self._level = "full"
         self._writer = BatchThread("adjourn-writer", self._transact, self._db.close)
         self._reader = BatchThread(
@@ -425,6 +460,7 @@ class SQLiteStore(SQLiteAudit):
             watch = None
         if watch is None:
             self._version = self._look_up()  # taken now: what is written after this line will ring
+            self._others.begin()
         if watch is None or (run and cold):
             if watch is not None:
                 watch.cancel()  # it may be in the middle of a long sleep
@@ -446,11 +482,14 @@ class SQLiteStore(SQLiteAudit):
                 if _file(self.path) != self._file:
                     self._bells.ring("")  # whoever waits looks, and is told
                 seen = self._look_up()
-                if seen != self._version:
+                if self._others.wrote(seen != self._version):
                     self._ring_changed()
+                if seen != self._version:
+                    self._bells.ring_any()
                     self._version = seen
             # it looks again: a process that does not hear others would go on past their words
             except apsw.Error as e:
+                self._others.look_again()
                 log.warning("%s: other processes' words could not be looked for: %s", self.path, e)
             took = time.thread_time() - began
 
@@ -468,7 +507,6 @@ class SQLiteStore(SQLiteAudit):
                 self._heads[run] = seq
                 self._bells.ring(run)
         self._heads = {run: self._heads[run] for run in runs if run in self._heads}
-        self._bells.ring_any()
 
     async def close(self) -> None:
         """See `Store.close`."""

@@ -122,6 +122,9 @@ class SQLiteBook:
         self._db = db
         self._now = now
         self._version = -1
+        self.begins = self.noticed = 0
+        """So many transactions have begun, and so many of them found that another connection may
+        have written."""
         self._runs: dict[str, RunRow] = {}
         self._sure: set[str] = set()
         self._saved: dict[int, tuple[Any, ...]] = {}
@@ -138,11 +141,14 @@ class SQLiteBook:
     def begun(self) -> None:
         """A transaction has begun, so the data version is that of the file: what others wrote is
         looked at again."""
+        others = self._db.data_version() != self._version
         if len(self._runs) > KNOWN:
             self.forget()
-        elif self._db.data_version() != self._version:
+        elif others:
             self._sure.clear()
             self._forget_others()
+        self.noticed += others
+        self.begins += 1  # last: whoever sees it in another thread sees what was noticed, too
 
     def committed(self) -> None:
         """Our own transaction is in the file; from here on the data version changes only if others
