@@ -21,7 +21,7 @@ from adjourn.errors import StoreError
 from adjourn.stores.protocol import Filter
 from adjourn.stores.rules.transaction import StoreRule
 from adjourn.stores.rules.values import ReadRequest
-from adjourn.stores.sqlite import SQLiteStore, connection
+from adjourn.stores.sqlite import SQLiteStore, connection, rows
 from adjourn.stores.sqlite import migrations as migrate
 from adjourn.stores.sqlite import store as sqlite
 from adjourn.testing import FakeClock, check_rows
@@ -336,6 +336,34 @@ async def test_a_process_that_writes_all_the_time_hears_others(path: Path) -> No
                 if heard.is_set():
                     break
         end()
+
+
+async def test_few_lines_that_are_read_as_one_row_are_those_that_are_read_one_by_one(path: Path) -> None:
+    async with opened(path) as store:
+        lease = await begin(store)
+        for n in range(6):
+            said = [Stepped(call="1.0", key=str(n), value="two\nlines\u2028and more " * n)]
+            await store.commit(lease, said, [], seen=2 + n)
+        assert [seq for seq, _ in await store.load("r1", 3)] == [4, 5, 6, 7, 8]
+
+    db = connection.connect(str(path))
+
+    def check() -> None:
+        for after in range(10):
+            one_by_one = db.execute(rows.TAIL, (rows.key(1, after), rows.key(2, 0))).fetchall()
+            assert rows.read_tail(db, 1, after, 8) == one_by_one
+            assert rows.read_tail(db, 1, after, after + rows.FEW + 1) == one_by_one
+
+    check()
+    assert rows.read_tail(db, 2, 0, 8) == [], "there is no such run"
+    db.limit(apsw.SQLITE_LIMIT_LENGTH, 600)
+    assert rows._read_together(db, (rows.key(1, 0), rows.key(2, 0))) is None, "it is too much for one"
+    check()
+    db.limit(apsw.SQLITE_LIMIT_LENGTH, 1_000_000)
+    for erased in (5, 8, 1):
+        db.execute("update journal set body = null where key = ?", (rows.key(1, erased),))
+        check()
+    db.close()
 
 
 # When it goes wrong

@@ -5,15 +5,18 @@ from collections.abc import Sequence
 from itertools import starmap
 from typing import Any
 
+import apsw
 import msgspec
 
 from adjourn.core.codec import decode, encode
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.records import AnyRecord
 from adjourn.core.status import Status
+from adjourn.errors import UnknownRun
 from adjourn.stores.erasure import Hold
 from adjourn.stores.fleet import Misfit
 from adjourn.stores.outbox import Endpoint, Notification
-from adjourn.stores.rows import first_column
+from adjourn.stores.rows import first_column, parsed
 from adjourn.stores.rules.filters import shown
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.run_row import RunRow
@@ -23,6 +26,13 @@ RUN = RunRow.__struct_fields__
 _UNTIL = "coalesce((select until from worker where worker.id = run.worker), 0.0) as lease_until"
 COLUMNS = ", ".join(_UNTIL if name == "lease_until" else name for name in RUN)
 TAIL = "select seq, body from journal where key > ? and key < ? and body is not null order by key"
+_TOGETHER = (
+    "select min(seq), max(seq), group_concat(body, char(10) order by key) from journal "
+    "where key > ? and key < ? and body is not null"
+)
+FEW = 32
+"""So many lines of a journal are read as one row. SQLite hands every row over by itself, and for
+each of them the thread that reads may have to wait for the others of the process."""
 ENDED_RUNS = (  # the status is written out: only then its small index is used
     f"select {COLUMNS} from run indexed by run_{{status}} where status = '{{status}}' and "
     f"updated_at <= ? and (updated_at, id) < (?, ?) "
@@ -38,6 +48,46 @@ _STATUS = {status.value: status for status in Status}
 def key(run: int, seq: int) -> int:
     """The key of a run's record: all of a run's lie together, in order."""
     return run << 32 | seq
+
+
+def read_row(db: Any, run: str) -> RunRow:
+    """See `Store.get`."""
+    row = db.execute(f"select {COLUMNS} from run where id = ?", (run,)).fetchone()
+    if row is None:
+        raise UnknownRun(run)
+    return run_row(row)
+
+
+def read_journal(db: Any, run: str, after: int) -> list[tuple[int, AnyRecord]]:
+    """See `Store.load`."""
+    found = db.execute("select n, seq from run where id = ?", (run,)).fetchone()
+    if found is None:
+        raise UnknownRun(run)
+    number, last = found
+    return parsed(read_tail(db, number, after, last))
+
+
+def read_tail(db: Any, run: int, after: int, last: int) -> list[tuple[int, str]]:
+    """The lines after `after` of the run with this number, but those that were erased; `last` is
+    about the last of them."""
+    span = (key(run, after), key(run + 1, 0))
+    if last - after <= FEW and (found := _read_together(db, span)) is not None:
+        return found
+    return db.execute(TAIL, span).fetchall()
+
+
+def _read_together(db: Any, span: tuple[int, int]) -> list[tuple[int, str]] | None:
+    """The lines between these keys, as one row; None if they have to be read one by one."""
+    try:
+        first, last, text = db.execute(_TOGETHER, span).fetchone()
+    except apsw.TooBigError:
+        return None
+    if text is None:
+        return []
+    lines: list[str] = text.split("\n")  # JSON of one line has no other end of a line in it
+    if len(lines) != last - first + 1:  # one between them was erased
+        return None
+    return list(enumerate(lines, first))
 
 
 def run_row(row: Any) -> RunRow:

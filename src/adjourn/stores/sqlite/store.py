@@ -16,14 +16,13 @@ from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord
 from adjourn.core.status import Status
-from adjourn.errors import AdjournError, StoreError, UnknownRun
+from adjourn.errors import AdjournError, StoreError
 from adjourn.stores.channel import Ears
 from adjourn.stores.erasure import Hold
 from adjourn.stores.fleet import Misfit, Queue, WorkerCard
 from adjourn.stores.outbox import Endpoint, Notification
 from adjourn.stores.polled_channel import PolledChannel
 from adjourn.stores.protocol import Bell, Filter, Turn
-from adjourn.stores.rows import parsed
 from adjourn.stores.rules import transaction as sheet
 from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.roster import listing
@@ -39,17 +38,16 @@ from adjourn.stores.sqlite.fleet import queues, roster
 from adjourn.stores.sqlite.heartbeat import SQLitePulse
 from adjourn.stores.sqlite.live_channel import sqlite_channel
 from adjourn.stores.sqlite.rows import (
-    COLUMNS,
     ENDED_RUNS,
     LETTER,
-    TAIL,
     endpoints,
     erasures,
     holds,
     is_signed,
     is_waking,
-    key,
     misfits,
+    read_journal,
+    read_row,
     run_row,
 )
 from adjourn.stores.sqlite.run_index import SQLiteRunIndex
@@ -287,26 +285,11 @@ class SQLiteStore(SQLiteAudit):
 
     async def get(self, run: str) -> RunRow:
         """See `Store.get`."""
-
-        def work(db: Any) -> RunRow:
-            row = db.execute(f"select {COLUMNS} from run where id = ?", (run,)).fetchone()
-            if row is None:
-                raise UnknownRun(run)
-            return run_row(row)
-
-        return await self._reader.ask(work)
+        return await self._reader.ask(lambda db: read_row(db, run))
 
     async def load(self, run: str, after: int = 0) -> list[tuple[int, AnyRecord]]:
         """See `Store.load`."""
-
-        def work(db: Any) -> list[tuple[int, AnyRecord]]:
-            found = db.execute("select n from run where id = ?", (run,)).fetchone()
-            if found is None:
-                raise UnknownRun(run)
-            rows = db.execute(TAIL, (key(found[0], after), key(found[0] + 1, 0)))
-            return parsed(rows)
-
-        return await self._reader.ask(work)
+        return await self._reader.ask(lambda db: read_journal(db, run, after))
 
     @property
     def address(self) -> str:

@@ -27,7 +27,6 @@ from adjourn.stores.sqlite.rows import (
     LETTER,
     RUN,
     SEAL,
-    TAIL,
     changing_values,
     endpoints,
     erasures,
@@ -38,6 +37,7 @@ from adjourn.stores.sqlite.rows import (
     is_waking,
     key,
     names_text,
+    read_tail,
     run_row,
     steering_values,
     store_id,
@@ -278,7 +278,7 @@ class SQLiteBook:
             seen.tail = [(seq, body) for seq, body, _ in found if body is not None]
         else:
             if 0 <= ask.tail < row.seq:
-                seen.tail = db.execute(TAIL, (key(row.n, ask.tail), key(row.n + 1, 0))).fetchall()
+                seen.tail = read_tail(db, row.n, ask.tail, row.seq)
             if 0 < ask.head_at < row.seq:
                 seen.head = self._head_at(row, ask.head_at)
         if ask.opens or ask.named or ask.lives or ask.all_interrupts:
