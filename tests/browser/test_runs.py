@@ -3,7 +3,7 @@
 from playwright.async_api import Browser, Locator, expect
 from tests.browser.world import Visit, World, eventually, visit
 
-from adjourn.core.records import Started
+from adjourn.core.records import Decided, Started
 
 
 async def test_a_run_that_starts_elsewhere_appears_and_follows_its_status(ana: Visit) -> None:
@@ -77,3 +77,28 @@ async def test_nothing_to_see_says_what_will_appear(browser: Browser, own: World
         await expect(ana.page.get_by_text("No runs yet")).to_be_visible()
         await ana.go("/inbox")
         await expect(ana.page.get_by_text("Nothing waits for a person")).to_be_visible()
+
+
+async def test_runs_are_found_by_what_they_did_and_chosen_ones_are_denied_with_one_note(ana: Visit) -> None:
+    page, on = ana.page, ana.world
+    refunds = [await on.waiting("refunds", f"Order {n} arrived broken") for n in (1, 2)]
+    asks = await on.waiting("asker", "A question")
+    await ana.go("/runs?q=tool%3Arefund")
+    for run in refunds:
+        await expect(page.locator(f"[data-run='{run}']")).to_be_visible()
+        await page.locator(f"[data-run='{run}'] .pick-run").check()
+    await expect(page.locator(f"[data-run='{asks}']")).to_have_count(0)
+    bar = page.get_by_role("region", name="Chosen runs")
+    await expect(bar).to_contain_text("2 chosen")
+    await expect(bar.locator("[data-verb='bulk-resume']")).to_have_attribute("aria-disabled", "true")
+    await bar.get_by_role("button", name="Deny with one note…").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.locator("[data-bulk]")).to_have_count(2)
+    await dialog.get_by_role("textbox").fill("not this week")
+    await dialog.locator("[data-verb='bulk-send']").click()
+    await expect(dialog.get_by_role("heading")).to_have_text("Denied 2 of 2")
+    await dialog.get_by_role("button", name="Close").click()
+    await expect(bar).to_have_count(0)
+    for run in refunds:
+        [decided] = await on.records(run, Decided)
+        assert (decided.verdict, decided.note, decided.by) == ("deny", "not this week", "ana")

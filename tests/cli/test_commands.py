@@ -27,6 +27,7 @@ JSON: dict[str, list[str]] = {
     "run": [f"{SHOP}:make", "x"], "start": [f"{SHOP}:make", "x"],
     "runs": [], "show": ["RUN"], "requests": ["RUN"], "watch": ["RUN", "--rest"], "inbox": [],
     "approve": ["RUN"], "deny": ["RUN"], "answer": ["ASK", "yes"], "retry": ["FAILED", "--all"],
+    "bulk": ["pause", "--status", "waiting", "--yes"],
     "pause": ["RUN"], "resume": ["PAUSED"], "cancel": ["RUN"], "accept": ["ASK"], "chapter": ["RUN"],
     "say": ["RUN", "x"],
     "fork": ["RUN"], "halt": ["tool:x", "--reason", "y"], "unhalt": ["tool:x"],

@@ -69,7 +69,9 @@ class Place:
         if operation.body is None:
             return None
         bodies: dict[str, dict[str, Any]] = {
-            "start_run": {"agent": "refunds", "input": "more"}, "say_to_run": {"text": "hello"}, "emit_to_run": {"event": "x"},
+            "start_run": {"agent": "refunds", "input": "more"},
+            "command_runs": {"verb": "pause", "runs": [self.item["run_id"]]},
+            "deny_runs": {"runs": [self.item["run_id"]]}, "say_to_run": {"text": "hello"}, "emit_to_run": {"event": "x"},
             "approve": {"digest": self.item["digest"]}, "deny": {"digest": self.item["digest"]},
             "answer": {"digest": self.question["digest"], "value": {"ok": 1}}, "halt": {"scope": "*", "reason": "x"},
             "unhalt": {"scope": "tool:nothing", "reason": "x"}, "add_endpoint": {"name": "new", "url": "https://b.example/"},

@@ -171,6 +171,13 @@ async def item(admin: Client, run: str) -> dict[str, Any]:
     return found[0] if found else {}
 
 
+def on_many(path: str, **body: Any) -> Callable[[Client, Case], Awaitable[httpx.Response]]:
+    async def act(client: Client, case: Case) -> httpx.Response:
+        return await client.post(f"runs/{path}", json={**body, "runs": [case.run]})
+
+    return act
+
+
 def on_run(verb: str, **body: Any) -> Callable[[Client, Case], Awaitable[httpx.Response]]:
     async def act(client: Client, case: Case) -> httpx.Response:
         answer = await client.post(f"runs/{case.run}/{verb}", json=body)
@@ -285,6 +292,9 @@ VERBS = [
     Verb("emit of an event", CONTROL, at_rest("evented"), on_run("emit", event="arrived"), ["pay 5"]),
     Verb("say, and drop the question", CONTROL, ASKING, on_run("say", text="go on", abandon=True), ["pay 5"]),
     Verb("resume", CONTROL, paused, on_run("resume"), ["pay 5"]),
+    Verb("command many to resume", CONTROL, paused, on_many("bulk", verb="resume"), ["pay 5"]),
+    Verb("command many to cancel", CONTROL, at_rest("undoing"), on_many("bulk", verb="cancel"), ["undo 5"], before=["pay 5"]),
+    Verb("deny many", DECIDE, GATED, on_many("deny-all"), []),
     Verb("cancel", CONTROL, at_rest("undoing"), on_run("cancel"), ["undo 5"], before=["pay 5"]),
     Verb("fork, asking again", CONTROL, at_rest("asking", decide="answer"), on_run("fork"), [], before=["pay 5"]),
     Verb("fork, keeping answers", BOTH, at_rest("asking", decide="answer"), on_run("fork", answers="keep"), [], before=["pay 5"]),

@@ -11,11 +11,15 @@ import { Empty, Failure, Skeleton } from "../states";
 import { Button, Command, Icon, Tabs, type Tab } from "../ui";
 import { Visible } from "../visible";
 import { many } from "../words";
+import { later } from "../later";
+import { chosen } from "./chosen";
 import { List } from "./list";
 import { feedsOf, TABS, type TabId, type Wanted } from "./groups";
 import { EmptyRow } from "./row";
 import { StartDialog } from "./start";
 import { Rows } from "./virtual";
+
+const BulkBar = later(async () => (await import("./bulk")).BulkBar, true);
 
 const TIMES: [string, string][] = [
   ["", "All time"],
@@ -96,6 +100,7 @@ export function RunsPage() {
       ) : (
         <Rows list={list} />
       )}
+      {chosen.value.size ? <BulkBar list={list} /> : null}
       {starting ? <StartDialog close={() => setStarting(false)} /> : null}
     </main>
   );
@@ -126,7 +131,7 @@ function Search({ value }: { value: string }) {
           ref={box}
           type="search"
           defaultValue={value}
-          placeholder="tool:, status:, cost:>0.05, any words…"
+          placeholder="Words, tool:, status:, cost:>1"
           autocomplete="off"
           spellcheck={false}
           maxLength={200}

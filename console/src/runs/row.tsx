@@ -9,6 +9,7 @@ import { afterUnhalt } from "../touched";
 import { Visible } from "../visible";
 import { count, money, remaining, rough } from "../words";
 import { KIND_WORDS } from "../generated/words";
+import { chosen, toggle } from "./chosen";
 import { glance } from "./glances";
 import { Shape } from "./shape";
 import type { Activity, RunGlance as Glance, RunSummary as Run } from "../generated/types";
@@ -51,11 +52,19 @@ export const Row = memo(function Row({ id, top, index, selected, leaving, enter,
       onFocusCapture={() => enter(id)}
       onBlurCapture={() => leave(id)}
       onClick={(e) => {
-        if ((e.target as HTMLElement).closest("a, button") || getSelection()?.toString()) return;
+        if ((e.target as HTMLElement).closest("a, button, input") || getSelection()?.toString()) return;
         go(path);
       }}
     >
       <div role="gridcell" class="c-st">
+        <input
+          type="checkbox"
+          class="pick-run"
+          tabIndex={selected ? 0 : -1}
+          aria-label={`Choose ${run.title || run.agent}`}
+          checked={chosen.value.has(id)}
+          onChange={() => toggle(id)}
+        />
         <Pill status={status} bare />
         <div class="sm t3 since">
           <Since run={run} seen={seen} status={status} />

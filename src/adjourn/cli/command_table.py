@@ -39,6 +39,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "pause": "commands.control",
         "resume": "commands.control",
         "cancel": "commands.cancel",
+        "bulk": "commands.bulk",
         "accept": "commands.control",
         "say": "commands.control",
         "chapter": "commands.control",

@@ -29,6 +29,7 @@ from adjourn.runtime.advance_result import AdvanceVerb
 from adjourn.runtime.answers import MISSING, Missing
 from adjourn.runtime.arguments import checked_labels, limited, whole
 from adjourn.runtime.audit_verbs import AuditVerbs
+from adjourn.runtime.bulk_verbs import BulkVerbs
 from adjourn.runtime.checkpoint import Checkpoint, Saved, key_ring, taken_over
 from adjourn.runtime.continued_conversation import beginning, with_priority
 from adjourn.runtime.decision_signer import DecidersSource, Signatures, SigningKeySource
@@ -36,7 +37,6 @@ from adjourn.runtime.definition import Definition, OnChange, check_on_change
 from adjourn.runtime.erasure_verbs import ErasureVerbs, check_content
 from adjourn.runtime.halt_verbs import HaltVerbs
 from adjourn.runtime.pruner import Folder, Span
-from adjourn.runtime.retry_verbs import RetryVerbs
 from adjourn.runtime.run import Run
 from adjourn.runtime.state_cache import BYTES
 from adjourn.stores.address import open_store
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", default=Any)
 
 
-class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
+class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, ErasureVerbs):
     """A store, agents and flows, and all verbs.
 
     Use it as `async with Runtime("sqlite:///adjourn.db", [agent]) as rt:`. Without programs it can

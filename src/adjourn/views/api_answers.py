@@ -12,6 +12,7 @@ from adjourn.stores.outbox import Endpoint, Notification
 from adjourn.stores.protocol import Halt
 from adjourn.stores.verification import Verification
 from adjourn.views.audit_entry import AuditEntry
+from adjourn.views.bulk_view import BulkItem, RefusedDecision
 from adjourn.views.cancel_preview import CancelPreview
 from adjourn.views.fleet_view import FleetView
 from adjourn.views.halt_scope import HaltScope
@@ -78,16 +79,6 @@ class AlikeErrors(msgspec.Struct, frozen=True, kw_only=True):
 
     refs: tuple[str, ...]
     until: float
-
-
-class RefusedDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """Why one of several decisions was not recorded."""
-
-    code: str
-    detail: str
-    what: str
-    consequence: str
-    advice: str
 
 
 class RetriedError(msgspec.Struct, frozen=True, kw_only=True):
@@ -318,6 +309,7 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     DroppedQuestions,
     AlikeErrors,
     RetriedError,
+    BulkItem,
     SeenBefore,
     RecordView,
     RequestView,

@@ -7,7 +7,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from adjourn.core.codec import legible
 from adjourn.core.decision import Decision
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import (
@@ -19,19 +18,18 @@ from adjourn.errors import (
     StaleDecision,
 )
 from adjourn.runtime.retry_verbs import Retried
+from adjourn.server.api.bulk import refused_view
 from adjourn.server.api.conflict import conflict
 from adjourn.server.api.decider import check_decider
 from adjourn.server.api.event_stream import event_stream
 from adjourn.server.api.pages import filter_of, page
 from adjourn.server.api_request import ApiRequest, answered
 from adjourn.server.merged_stream import merged
-from adjourn.server.problem import error_members
 from adjourn.server.sse import hub_events, run_events
 from adjourn.stores.protocol import Filter, Store
 from adjourn.views.api_answers import (
     AlikeErrors,
     Done,
-    RefusedDecision,
     RetriedError,
 )
 from adjourn.views.audit_entry import AuditEntry
@@ -243,16 +241,9 @@ async def retry_all(c: ApiRequest) -> Any:
 
 
 def _retried(one: Retried) -> RetriedError:
-    refused = None
-    if one.refused:
-        said = error_members(one.refused)
-        refused = RefusedDecision(
-            code=said["code"],
-            detail=legible(str(one.refused)),
-            what=said["what"],
-            consequence=said["consequence"],
-            advice=said["advice"],
-        )
     return RetriedError(
-        ref=one.interrupt.ref, run_id=one.interrupt.run_id, seq=one.seq or None, refused=refused
+        ref=one.interrupt.ref,
+        run_id=one.interrupt.run_id,
+        seq=one.seq or None,
+        refused=refused_view(one.refused),
     )

@@ -1,8 +1,10 @@
 """Every operation of the API, in one table: the routes, the checks and the OpenAPI document are
 made of it."""
 
+from adjourn.runtime.bulk_verbs import MOST
 from adjourn.server.api import (
     audit,
+    bulk,
     fleet,
     halts,
     inbox,
@@ -63,6 +65,7 @@ from adjourn.views.api_answers import (
     VerificationView,
 )
 from adjourn.views.audit_entry import AuditEntry
+from adjourn.views.bulk_view import BulkItem
 from adjourn.views.cancel_preview import CancelPreview
 from adjourn.views.fleet_view import FleetView
 from adjourn.views.halt_scope import HaltScope
@@ -113,6 +116,14 @@ AUDITED: dict[str, Schema] = {
 QUEUE: Schema = {"enum": ["session"]}
 PRIORITY: Schema = {"type": "integer", "minimum": -1000, "maximum": 1000}
 KEY: Schema = {"type": "string", "minLength": 1, "maxLength": 500}
+BULK = answer(items=several(BulkItem), more=FLAG)
+BULK_FILTERS = {name: schema for name, schema in FILTERS.items() if name != "text"}
+CHOSEN_RUNS: dict[str, Schema] = {
+    "runs": {"type": "array", "items": KEY, "minItems": 1, "maxItems": MOST},
+    "where": {**thing((), status=STATUS, search=WORD, **BULK_FILTERS), "minProperties": 1},
+    "note": NOTE,
+    "dry_run": FLAG,
+}
 SIGNAL: Schema = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[^@]"}
 SAYS: Schema = {"type": "string", "minLength": 1, "maxLength": 80_000}
 AT: Schema = {"type": "integer", "minimum": 1, "maximum": 2**31}
@@ -148,6 +159,22 @@ OPERATIONS = [
         runs.list_runs,
         RUNS,
         query={"status": STATUS, "search": WORD, **FILTERS, **PAGES},
+    ),
+    Operation(
+        "POST /runs/bulk",
+        "control",
+        "Pause, resume or cancel many runs: what came of each.",
+        bulk.command_runs,
+        BULK,
+        body=thing(("verb",), verb={"enum": ["pause", "resume", "cancel"]}, **CHOSEN_RUNS),
+    ),
+    Operation(
+        "POST /runs/deny-all",
+        "decide",
+        "Deny every call of many runs that waits for an approval: what came of each.",
+        bulk.deny_runs,
+        BULK,
+        body=thing((), **CHOSEN_RUNS),
     ),
     Operation(
         "POST /runs",

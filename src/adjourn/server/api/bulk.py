@@ -1,0 +1,90 @@
+"""Commands to many runs at once: those that are named, or those that a filter finds."""
+
+from contextlib import suppress
+from typing import Any
+
+from adjourn.core.codec import legible
+from adjourn.errors import AdjournError, Invalid, UnknownRun
+from adjourn.runtime.bulk_verbs import MOST, BulkOutcome, BulkVerb
+from adjourn.runtime.run_list import run_list
+from adjourn.server.api.decider import check_decider
+from adjourn.server.api_request import ApiRequest
+from adjourn.server.problem import error_members
+from adjourn.stores.protocol import Filter
+from adjourn.views.bulk_view import BulkItem, BulkPreview, RefusedDecision
+
+
+async def command_runs(c: ApiRequest) -> Any:
+    """Pause, resume or cancel; what came of each."""
+    return await _each(c, BulkVerb(c.body["verb"]), await _chosen(c))
+
+
+async def deny_runs(c: ApiRequest) -> Any:
+    """Deny every call that waits; what came of each."""
+    runs = await _chosen(c)
+    for run in runs:
+        with suppress(UnknownRun):  # what is not there says so by itself
+            await check_decider(c, run)
+    return await _each(c, BulkVerb.DENY, runs)
+
+
+async def _each(c: ApiRequest, verb: BulkVerb, runs: list[str]) -> Any:
+    done = await c.rt.bulk(
+        verb,
+        runs,
+        by=c.who.name,
+        note=c.body.get("note", ""),
+        request_id=c.request_id,
+        dry_run=c.body.get("dry_run", False),
+    )
+    more = "where" in c.body and len(runs) == MOST
+    return {"items": [_item(one) for one in done], "more": more}
+
+
+async def _chosen(c: ApiRequest) -> list[str]:
+    """The ids of the runs that are named, or that a filter finds."""
+    if ("runs" in c.body) == ("where" in c.body):
+        raise Invalid("name the runs, or say where: one of the two")
+    if "runs" in c.body:
+        return c.body["runs"]
+    return await _found(c, c.body["where"])
+
+
+async def _found(c: ApiRequest, where: dict[str, Any]) -> list[str]:
+    """The ids of the runs that a filter finds, the newest first."""
+    name, labelled, value = where.get("label", "").partition("=")
+    wanted = Filter(
+        status=where.get("status", ""),
+        program=where.get("agent", ""),
+        session=where.get("session", ""),
+        label=(name, value) if labelled else None,
+        since=where.get("since", 0),
+        until=where.get("until", 0),
+        limit=MOST,
+    )
+    return [run.run_id for run in await run_list(c.rt, wanted, where.get("search", ""))]
+
+
+def _item(one: BulkOutcome) -> BulkItem:
+    preview = BulkPreview.of(one.preview) if one.preview else None
+    return BulkItem(
+        run_id=one.run_id,
+        title=one.title,
+        status=one.status,
+        refused=refused_view(one.refused),
+        preview=preview,
+    )
+
+
+def refused_view(refused: AdjournError | None) -> RefusedDecision | None:
+    """Why one of several was refused; None if it was not."""
+    if refused is None:
+        return None
+    said = error_members(refused)
+    return RefusedDecision(
+        code=said["code"],
+        detail=legible(str(refused)),
+        what=said["what"],
+        consequence=said["consequence"],
+        advice=said["advice"],
+    )

@@ -1,0 +1,115 @@
+"""Many runs at once: each answers for itself, one refusal stops nobody, and the same request acts once."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from adjourn import Invalid, Runtime
+from adjourn.core.records import CancelAsked, Decided, Parked, PauseAsked, RunCompleted
+from adjourn.runtime.bulk_verbs import MOST, BulkOutcome
+from adjourn.stores.memory import MemoryStore
+from adjourn.stores.protocol import Filter, Store
+from adjourn.testing.contract.fixtures import approval, begin, commit, recorded, started, wait_for
+
+
+@pytest.fixture
+async def rt() -> AsyncIterator[Runtime]:
+    """A runtime that advances nothing: its store has what the test puts there."""
+    async with Runtime(MemoryStore()) as opened:
+        yield opened
+
+
+def outcomes(found: list[BulkOutcome]) -> dict[str, str]:
+    """By run, what it was refused with; "" if it was not."""
+    return {one.run_id: type(one.refused).__name__ if one.refused else "" for one in found}
+
+
+async def failed(store: Store, run: str) -> None:
+    await wait_for(store, approval(kind="error", step="model", payload={"error": "away"}), run=run)
+
+
+async def test_each_run_answers_for_itself_and_one_refusal_stops_nobody(rt: Runtime) -> None:
+    for run in ("r1", "r2", "r3"):
+        await rt.store.create(started(run))
+    await commit(rt.store, await begin(rt.store, "over"), (), [RunCompleted()])
+    done = await rt.bulk("pause", ["r1", "over", "gone", "r2"], by="ana", note="lunch")
+    assert outcomes(done) == {"r1": "", "over": "Refused", "gone": "UnknownRun", "r2": ""}
+    for run in ("r1", "r2"):
+        [asked] = await recorded(rt.store, PauseAsked, run)
+        assert (asked.by, asked.reason) == ("ana", "lunch")
+        [line] = [line.entry for line in await rt.store.audit(run) if line.entry["verb"] == "pause"]
+        assert line["by"] == "ana"
+    assert await recorded(rt.store, PauseAsked, "r3") == []
+
+
+async def test_the_same_request_acts_on_no_run_twice(rt: Runtime) -> None:
+    ids = [f"r{n}" for n in range(3)]
+    for run in ids:
+        await rt.store.create(started(run))
+    for _ in range(2):
+        done = await rt.bulk("cancel", [*ids, *ids], by="ana", note="spilled", request_id="q1")
+        assert outcomes(done) == dict.fromkeys(ids, "")
+    for run in ids:
+        assert len(await recorded(rt.store, CancelAsked, run)) == 1
+
+
+async def test_a_dry_run_says_what_would_be_and_changes_nothing(rt: Runtime) -> None:
+    await wait_for(rt.store, approval(), run="r1")
+    before = await rt.store.load("r1")
+    [one, gone] = await rt.bulk("cancel", ["r1", "gone"], by="ana", dry_run=True)
+    assert one.preview is not None and one.preview.undo == () and one.status == "waiting"
+    assert outcomes([gone]) == {"gone": "UnknownRun"}
+    assert await rt.store.load("r1") == before
+
+
+async def test_denying_refuses_every_call_that_waits_and_nothing_else(rt: Runtime) -> None:
+    await wait_for(rt.store, approval(), approval("1.1?0"), run="two")
+    await wait_for(rt.store, approval(kind="limit"), run="limit")
+    done = await rt.bulk("deny", ["two", "limit"], by="ana", note="not this week", request_id="q")
+    assert outcomes(done) == {"two": "", "limit": "Invalid"}
+    decided = await recorded(rt.store, Decided, "two")
+    assert [(x.i, x.verdict, x.note) for x in decided] == [(i, "deny", "not this week") for i in ("1.0?0", "1.1?0")]
+    assert await recorded(rt.store, Decided, "limit") == []
+
+
+async def test_resuming_continues_what_was_paused_and_retries_what_failed(rt: Runtime) -> None:
+    await failed(rt.store, "failed")
+    lease = await begin(rt.store, "paused")
+    await rt.store.deliver("paused", PauseAsked(by="bo"))
+    await commit(rt.store, lease, (), [Parked()])
+    await wait_for(rt.store, approval(), run="waits")
+    found = [run.run_id for run in await rt.runs(status="failed")]
+    assert found == ["failed"]
+    done = await rt.bulk("resume", ["failed", "paused", "waits"], by="ana")
+    assert outcomes(done) == {"failed": "", "paused": "", "waits": "Refused"}
+    assert [row.id for row in await rt.store.runs(Filter(status="ready"))] == ["paused", "failed"]
+
+
+async def test_a_thousand_runs_report_each_outcome(rt: Runtime) -> None:
+    ids = [f"r{n}" for n in range(MOST)]
+    for run in ids:
+        await rt.store.create(started(run))
+    await commit(rt.store, await rt_claim(rt, "r500"), (), [RunCompleted()])
+    done = await rt.bulk("cancel", ids, by="ana", note="spilled")
+    assert [one.run_id for one in done] == ids
+    assert [one.run_id for one in done if one.refused] == ["r500"]
+
+
+async def rt_claim(rt: Runtime, run: str) -> Any:
+    return await rt.store.acquire(run, "w1", 30.0)
+
+
+@pytest.mark.parametrize(
+    ("verb", "runs", "by", "says"),
+    [
+        ("erase", ["r1"], "ana", "cannot be told to 'erase'"),
+        ("pause", ["r1"], "", "needs by="),
+        ("pause", [f"r{n}" for n in range(MOST + 1)], "ana", "at most 1000 runs"),
+    ],
+)
+async def test_what_cannot_be_is_refused_whole(rt: Runtime, verb: str, runs: list[str], by: str, says: str) -> None:
+    await rt.store.create(started("r1"))
+    with pytest.raises(Invalid, match=says):
+        await rt.bulk(verb, runs, by=by)
+    assert len(await rt.store.load("r1")) == 1
