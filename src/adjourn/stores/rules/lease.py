@@ -265,7 +265,8 @@ def commit(
         append(sheet, row, lease.epoch, record)
     sheet.save(row)
     tell(sheet, row, appended)
-    return Committed(unseen, row.seq, clean, halts, row.head, _size(sheet.tail(seen)), sheet.now)
+    size = _size(tail) + sheet.size
+    return Committed(unseen, row.seq, clean, halts, row.head, size, sheet.now)
 
 
 def _size(lines: Sequence[tuple[int, str]]) -> int:

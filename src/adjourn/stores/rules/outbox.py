@@ -55,10 +55,10 @@ ENDED = (RunStatus.COMPLETED, RunStatus.STOPPED, RunStatus.CANCELLED)
 def tell(sheet: Sheet, row: RunRow, records: Sequence[AnyRecord]) -> None:
     """Write letters about what was just appended to a run; its row is as it is after all of it."""
     told = [record for record in records if type(record) in TOLD]
-    # it was settled before anybody could see it
-    gone = {record.i for record in records if type(record) is Closed}
     if not told or not (endpoints := sheet.endpoints()):
         return
+    # it was settled before anybody could see it
+    gone = {record.i for record in records if type(record) is Closed}
     for record in told:
         if gone and isinstance(record, Asked | Suspended) and record.i in gone:
             continue

@@ -35,13 +35,15 @@ class Sheet:
     """What a rule works on: what was read, under what it has written so far. To read what was not
     asked for is a mistake."""
 
-    __slots__ = ("_ask", "_seen", "now", "row", "writes")
+    __slots__ = ("_ask", "_seen", "now", "row", "size", "writes")
 
     def __init__(self, ask: ReadRequest, seen: ReadResult, writes: Writes | None = None) -> None:
         self._ask, self._seen, self.now = ask, seen, seen.now
         self.writes = writes or Writes()
         self.row = self.writes.row or seen.row
         """The run's row, None if there is no such run. To be changed in place, and then saved."""
+        self.size = 0
+        """Of what was appended, in characters."""
 
     def insert(self, row: RunRow) -> None:
         """Add a run."""
@@ -64,6 +66,7 @@ class Sheet:
     def append(self, seq: int, epoch: int, body: str, head: bytes) -> None:
         """Append a record."""
         self.writes.journal.append(Appended(seq, epoch, body, head))
+        self.size += len(body)
 
     def tail(self, after: int) -> list[tuple[int, str]]:
         """The records after this one, as (seq, body)."""
