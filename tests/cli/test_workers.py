@@ -216,6 +216,28 @@ def test_ready_runs_of_a_higher_priority_are_taken_first(adjourn: Run, db: str, 
     assert begun() == ["high", "normal", "low"]
 
 
+def test_a_limit_counts_over_processes_and_the_calls_that_wait_for_it_are_listed(
+    adjourn: Run, db: str, hall: str, worker: Start
+) -> None:
+    """The first worker is killed at work: the place is free when the second one has its run."""
+    create(db, "first")
+    one = worker(f"{hall}:slow", "--limit", "tool:works=1", "--lease", "5")
+    until(lambda: begun() == ["first"])
+    create(db, "second")
+    worker(f"{hall}:slow", "--limit", "tool:works=1", "--lease", "5")
+    [seen] = until(lambda: [x for x in adjourn("workers", "--json").json["limits"] if x["waiting"]])
+    assert (seen["tool"], seen["most"], seen["working"], seen["run_id"]) == ("works", 1, 1, "second")
+    assert "tool:works  1 of 1" in adjourn("workers").out
+    assert begun() == ["first"]
+    one.kill()
+    until(lambda: begun() == ["first", "second"])
+
+
+def test_what_is_no_limit_is_wrong_input(adjourn: Run, hall: str) -> None:
+    said = adjourn("worker", f"{hall}:slow", "--limit", "works=5")
+    assert said.code == 2 and "a limit is for 'tool:NAME'" in said.err
+
+
 def test_an_agent_that_is_none_of_the_programs_is_wrong_input(adjourn: Run, hall: str) -> None:
     said = adjourn("worker", f"{hall}:slow", "--agent", "nobody")
     assert said.code == 2 and "They are 'slow'" in said.err

@@ -2,6 +2,7 @@
 
 from tests.house.defect import Defect, replacing, rewriting
 
+from adjourn.stores import tickets
 from adjourn.stores.memory import transaction as memory_book
 from adjourn.stores.rules import erasure as erasing
 from adjourn.stores.rules import journal
@@ -21,6 +22,7 @@ def _nobody_holds() -> None:
 
 SHEET = "tests/stores/test_transaction.py::test_"
 CONTRACT = "tests/stores/test_contract.py::TestSQLiteStore::test_"
+TICKETS = "tests/stores/test_tickets.py::test_"
 HELD = CONTRACT + "what_is_under_a_hold_is_neither_erased_nor_pruned"
 
 RULES: dict[str, Defect] = {
@@ -40,6 +42,26 @@ RULES: dict[str, Defect] = {
         "what another process has written to a run is not looked for",
         rewriting(SQLiteBook, "_run", "id not in self._sure", "False"),
         "tests/stores/test_sqlite.py::test_what_is_known_of_a_run_outlives_what_another_process_writes_elsewhere",
+    ),
+    "one_too_many": Defect(
+        "one call more of a tool is at work than its limit says",
+        rewriting(tickets, "_free", "limit.most - len(found.held)", "limit.most + 1 - len(found.held)"),
+        TICKETS + "no_more_calls_are_at_work_or_begin_than_a_limit_says_whoever_dies",
+    ),
+    "held_for_ever": Defect(
+        "the tickets of a worker that died stay taken",
+        rewriting(
+            tickets,
+            "_swept",
+            "is_mine = ticket.epoch == request.epoch and ticket.call in (*working, *wanted)",
+            "is_mine = True",
+        ),
+        TICKETS + "the_tickets_of_a_worker_that_died_are_free_when_its_run_is_taken_over",
+    ),
+    "overtaken_in_the_queue": Defect(
+        "a call that came later is served first",
+        rewriting(tickets, "_asked", "place < _free(found)", "0 < _free(found)"),
+        TICKETS + "who_came_first_is_served_first",
     ),
     "claimed_twice": Defect(
         "a claim takes what others hold",

@@ -41,6 +41,7 @@ from adjourn.driver.late_results import all_recorded, record_late
 from adjourn.driver.live_feed import Feed
 from adjourn.driver.program import Program
 from adjourn.driver.running_step import RunningStep
+from adjourn.driver.tool_limits import RunTickets, ToolLimits
 from adjourn.errors import LeaseLost, Unauthorised
 from adjourn.stores.protocol import Committed, Lease, Store
 from adjourn.stores.rules.transaction import stamped
@@ -123,6 +124,7 @@ class Drive:
         self._conflicts = 0
         self._cut: dict[str, float] = {}
         self._cancelled: float | None = None
+        self._tickets: RunTickets | None = None
         self._disown()
 
     def _disown(self) -> None:
@@ -137,6 +139,10 @@ class Drive:
             )
             self.post(fact)
         self.state.belief.disowns = []
+
+    def limit(self, limits: ToolLimits) -> None:
+        """Before it runs: its calls go by these limits."""
+        self._tickets = RunTickets(self.store, self.lease, limits, self._bell.set)
 
     def post(self, fact: Fact, durable: asyncio.Future[None] | None = None) -> None:
         """Hand in a fact; it is committed with whatever else has landed. Once the run is handed
@@ -176,6 +182,8 @@ class Drive:
         `LeaseLost`."""
         unsubscribe = self.store.subscribe(self.state.run, self.hear, words=True)
         try:
+            if self._tickets is not None:
+                await self._tickets.begin()
             while not await self._round():
                 pass
             return self.state
@@ -201,6 +209,8 @@ class Drive:
             start = []
         else:
             start = [step for step in planned.start if step.id not in self._running]
+        if self._tickets is not None:
+            start = await self._admitted(self._tickets, planned, start)
         moves = self._moves(planned, start)
         if own or moves or self._rung or (start and not self._fresh):
             self._fresh = False
@@ -215,8 +225,23 @@ class Drive:
             await self.store.release(self.lease, Released(why=self.why, usage=self._aborted))
             self.handed_back = True
             return True
+        if self._tickets is not None:
+            await self._tickets.give_back()
         await self._wait(planned)
         return False
+
+    async def _admitted(self, tickets: RunTickets, planned: Plan, start: list[Step]) -> list[Step]:
+        """Without the calls for which there is no ticket; they are asked for again, soon."""
+        withheld = await tickets.admit(start, self._running)
+        if not withheld.calls:
+            return start
+        moves: list[Move] = []
+        for move in planned.moves:
+            if not isinstance(move, Intended) or move.call not in withheld.calls:
+                moves.append(move)
+        planned.moves = moves
+        planned.hold_until(self.time.now() + withheld.wait)
+        return [step for step in start if step.id not in withheld.calls]
 
     def _is_long(self) -> bool:
         """Whether the run, which never rests, is to be handed back so that it continues as new:
@@ -403,6 +428,8 @@ class Drive:
     def _ends(self, step: Step) -> None:
         del self._running[step.id]
         self._cut.pop(step.id, None)
+        if self._tickets is not None:
+            self._tickets.ended(step.id)
         if step.kind == "model":
             self.feed.written(self.state.run, step.path)
 
@@ -535,6 +562,8 @@ class Drive:
             await asyncio.wait(cut, timeout=LEAVE)
             await all_recorded(LEAVE / 2)
         self._gone = True
+        if self._tickets is not None:
+            await self._tickets.close()
         for step, task, _ in running:
             if not task.done():
                 if step.call:

@@ -22,6 +22,7 @@ from adjourn.driver.identity import Life, here, life_of
 from adjourn.driver.live_feed import Feed
 from adjourn.driver.loop import Drive
 from adjourn.driver.program import Program
+from adjourn.driver.tool_limits import ToolLimits
 from adjourn.errors import (
     AdjournError,
     BrokenHistory,
@@ -77,6 +78,7 @@ class Advancer:
         shared: bool = True,
     ) -> None:
         self.id, self._shared = id, shared
+        self.limits: ToolLimits | None = None
         self.refusals: KeptErrors[AdjournError] = KeptErrors()
         self.errors: KeptErrors[BaseException] = KeptErrors()
         self.running: dict[str, Drive] = {}
@@ -347,6 +349,8 @@ class Advancer:
             size=folded.size + lease.size,
             keeps=self._write_down if self._shared else None,
         )
+        if self.limits is not None:
+            drive.limit(self.limits)
         self._begins(run, drive)
         try:
             with _Timers(budget, drive, self._ttl / BEATS) as timers:

@@ -1,11 +1,13 @@
 """The fleet of a store, gathered for people to see: who works, what waits, and what nobody fits."""
 
+from msgspec.structs import replace
+
 from adjourn.core.status import Status
 from adjourn.driver.identity import Life, life_of
 from adjourn.errors import UnknownRun
 from adjourn.stores.fleet import Misfit
 from adjourn.stores.protocol import Store
-from adjourn.views.fleet_view import FleetView, UnfitRun, fleet_view
+from adjourn.views.fleet_view import FleetView, UnfitRun, fleet_view, limit_views
 
 LOOKED_AT = 200
 """So many runs that workers have refused are looked at."""
@@ -16,7 +18,8 @@ async def fleet_of(store: Store) -> FleetView:
     cards, leases = await store.roster(), await store.workers()
     queues, unfit = await store.queues(), await _unfit(store)
     gone = [worker for worker in (*leases, *(card.id for card in cards)) if _is_gone(worker)]
-    return fleet_view(cards, leases, queues, unfit, store.now(), gone)
+    view = fleet_view(cards, leases, queues, unfit, store.now(), gone)
+    return replace(view, limits=limit_views(await store.tickets()))
 
 
 async def noted(store: Store, run: str) -> Misfit | None:

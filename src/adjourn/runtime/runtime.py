@@ -48,6 +48,7 @@ from adjourn.stores.run_row import RunRow
 
 if TYPE_CHECKING:
     from adjourn.runtime.indexer import Indexer
+    from adjourn.runtime.limits import Limit
     from adjourn.runtime.live_relay import LiveText
     from adjourn.runtime.resumption import Continuation, Prepared
     from adjourn.runtime.sealer import Sealer
@@ -88,6 +89,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, ErasureVerbs):
             new.
         retain: what ended longer ago is pruned: `"30d"`, or `{"completed": "30d"}`.
         archive: the directory into which pruned runs are written.
+        limits: how many calls of a tool are at work at the same time, or begin in a span of time, over
+            all workers: `{"tool:refund": 5}`, `"60/m"`, or `(5, "60/m")`. Every worker needs them.
     """
 
     secret: str | None = None
@@ -116,7 +119,9 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, ErasureVerbs):
         hot_bytes: int = BYTES,
         retain: Span | Mapping[str, Span] | None = None,
         archive: Folder | None = None,
+        limits: "Mapping[str, Limit] | None" = None,
     ) -> None:
+        from adjourn.runtime.limits import tool_limits
         from adjourn.runtime.retention import Retention
 
         check_on_change(on_change)
@@ -128,7 +133,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, ErasureVerbs):
         self._on_change: OnChange = on_change
         self._grace = seconds(grace, "grace")
         self._works, self._marked, self._hot_bytes = work, False, whole("hot_bytes", hot_bytes)
-        self._resources = dict(resources or {})
+        self._resources, self._limits = dict(resources or {}), tool_limits(limits)
         if secret is not None:
             # a secret that protects nothing is refused here, not at the first checkpoint
             key_ring(secret)
@@ -175,6 +180,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, ErasureVerbs):
             max_deaths=self._max_deaths,
             hot_bytes=self._hot_bytes,
         )
+        self._worker.limit(self._limits)
         self._audit_keys = audit_keys(self._audit_key)
         self._sealer = Sealer(self._store, self.clock, self._audit_keys)
         self._indexer = Indexer(self._store, self.clock)

@@ -20,6 +20,7 @@ from adjourn.driver.decider_keys import StoreTrust
 from adjourn.driver.identity import Life, new_worker_id, retire
 from adjourn.driver.live_feed import Feed
 from adjourn.driver.program import Program
+from adjourn.driver.tool_limits import ToolLimits
 from adjourn.errors import StoreError, UnknownRun
 from adjourn.runtime.advance_result import Advanced, Budget, Busy, Rested
 from adjourn.runtime.advancer import Advancer
@@ -32,6 +33,7 @@ from adjourn.runtime.worker_protocol import RunWorker
 from adjourn.stores.fleet import WorkerCard
 from adjourn.stores.protocol import Filter, Lease, Store
 from adjourn.stores.run_row import RunRow
+from adjourn.stores.tickets import ToolLimit
 
 log = logging.getLogger("adjourn.worker")
 
@@ -119,6 +121,11 @@ class Worker(RunWorker):
         self._closing, self._scrub_at = False, store.now() + SCRUB
         self._announcer: Announcer | None = None
         self._swept = clock.steady()
+
+    def limit(self, limits: Mapping[str, ToolLimit]) -> None:
+        """Before it takes runs: their calls go by these limits, which count over all workers."""
+        if limits:
+            self.advancer.limits = ToolLimits(limits)
 
     def register(self, program: Program, *, work: bool = True) -> None:
         """Know this program. `work`: find its runs that are due, and advance them, from now on."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from adjourn.stores.channel import Channel, Ears
     from adjourn.stores.verification import Verification
 from adjourn.stores.run_row import RunRow
+from adjourn.stores.tickets import TicketOffice
 
 
 class Lease(msgspec.Struct, frozen=True, gc=False):
@@ -573,7 +574,7 @@ class AuditLog(Protocol):
         ...
 
 
-class Store(Journals, Lists, AuditLog, Outbox, Fleet, Protocol):
+class Store(Journals, Lists, AuditLog, Outbox, Fleet, TicketOffice, Protocol):
     """All of it. Every method is one transaction; a method that raises has changed nothing,
     except that after `StoreError` the caller does not know and must reload."""
 

@@ -19,10 +19,12 @@ from adjourn.stores.rules import lease as leases
 from adjourn.stores.rules import prune as pruning
 from adjourn.stores.rules import seals as sealing
 from adjourn.stores.rules import signatures as signing
+from adjourn.stores.rules import tickets as ticketing
 from adjourn.stores.rules.transaction import Each, Find, StoreRule, Whole
 from adjourn.stores.rules.values import NOTHING
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import MOST, Seal
+from adjourn.stores.tickets import TicketAnswer, TicketRequest, ToolTickets
 
 
 class Ruled:
@@ -96,6 +98,14 @@ class Ruled:
     async def renew(self, lease: Lease, ttl: float) -> None:
         """See `Store.renew`."""
         await self._write(leases.renewing(lease, ttl))
+
+    async def stand(self, request: TicketRequest) -> TicketAnswer:
+        """See `Store.stand`."""
+        return await self._write(ticketing.standing(request))
+
+    async def tickets(self) -> dict[str, ToolTickets]:
+        """See `Store.tickets`."""
+        return await self._write(ticketing.counting())
 
     async def release(self, lease: Lease, released: Released | None = None) -> None:
         """See `Store.release`."""

@@ -21,7 +21,19 @@ from adjourn.stores.protocol import Store
 Output = TypeVar("Output")
 
 WRITES = frozenset(
-    {"create", "acquire", "renew", "release", "commit", "deliver", "halt", "erase", "prune", "hold"}
+    {
+        "create",
+        "acquire",
+        "renew",
+        "release",
+        "commit",
+        "deliver",
+        "halt",
+        "erase",
+        "prune",
+        "hold",
+        "stand",
+    }
 )
 READS = frozenset(
     {
@@ -42,6 +54,7 @@ READS = frozenset(
         "misfits",
         "roster",
         "queues",
+        "tickets",
         "ended",
         "followed",
         "weigh",

@@ -20,6 +20,7 @@ from adjourn.stores.run_index import RunIndex
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Seal
 from adjourn.stores.snapshots import Snapshots
+from adjourn.stores.tickets import TicketAnswer, TicketRequest, ToolTickets
 from adjourn.stores.verification import Verification
 
 Done = TypeVar("Done")
@@ -274,6 +275,14 @@ class Faulty:
     async def roster(self, put: WorkerCard | None = None, **options: Any) -> list[WorkerCard]:
         """See `Store.roster`."""
         return await self._do("roster", lambda: self.store.roster(put, **options))
+
+    async def stand(self, request: TicketRequest) -> TicketAnswer:
+        """See `Store.stand`."""
+        return await self._do("stand", lambda: self.store.stand(request))
+
+    async def tickets(self) -> dict[str, ToolTickets]:
+        """See `Store.tickets`."""
+        return await self._do("tickets", self.store.tickets)
 
     async def queues(self) -> list[Queue]:
         """See `Store.queues`."""

@@ -38,6 +38,7 @@ from adjourn.stores.run_index import RunIndex
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Seal
 from adjourn.stores.snapshots import Snapshots
+from adjourn.stores.tickets import TicketAnswer, TicketRequest, ToolTickets
 from adjourn.stores.verification import Verification
 
 Item = TypeVar("Item")
@@ -319,6 +320,14 @@ class CheckedStore:
     async def roster(self, put: WorkerCard | None = None, **options: Any) -> list[WorkerCard]:
         """See `Store.roster`."""
         return await self.store.roster(put, **options)
+
+    async def stand(self, request: TicketRequest) -> TicketAnswer:
+        """See `Store.stand`."""
+        return await self.store.stand(request)
+
+    async def tickets(self) -> dict[str, ToolTickets]:
+        """See `Store.tickets`."""
+        return await self.store.tickets()
 
     async def queues(self) -> list[Queue]:
         """See `Store.queues`."""

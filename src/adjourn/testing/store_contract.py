@@ -31,6 +31,7 @@ from adjourn.testing.contract.prune import Holding, Pruned
 from adjourn.testing.contract.run_search import RunSearching
 from adjourn.testing.contract.signatures import Signing
 from adjourn.testing.contract.subscriptions import Closing, Ringing
+from adjourn.testing.contract.tickets import Limiting
 from adjourn.testing.contract.turns import Continuing
 from adjourn.testing.contract.wakes import Taking, Waking
 
@@ -46,6 +47,7 @@ class StoreContract(
     Keeping,
     Beating,
     Listing,
+    Limiting,
     Committing,
     Fencing,
     Halting,

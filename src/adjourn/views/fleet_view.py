@@ -7,6 +7,7 @@ import msgspec
 
 from adjourn.core.ids import WorkerId
 from adjourn.stores.fleet import Misfit, Queue, WorkerCard
+from adjourn.stores.tickets import ToolTickets
 
 WorkerState = Literal["working", "idle", "draining", "not_answering"]
 MISSED = 3.0
@@ -51,6 +52,21 @@ class UnfitView(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
 
+class LimitView(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool with a limit across all workers: `most` calls at the same time, `rate` calls in `per`
+    seconds; 0: no bound. `working` and `waiting`: calls that have begun, and that may not yet.
+    `oldest_at`: since when the oldest of those waits; 0 if none does, and `run_id` is its run."""
+
+    tool: str
+    most: int
+    rate: int
+    per: float
+    working: int
+    waiting: int
+    oldest_at: float
+    run_id: str
+
+
 class FleetView(msgspec.Struct, frozen=True, kw_only=True):
     """All of it. `alive`, `slots` and `running` count the workers that answer. `oldest_at`: since
     when the oldest run is ready; 0 if none is."""
@@ -64,6 +80,7 @@ class FleetView(msgspec.Struct, frozen=True, kw_only=True):
     ready: int
     oldest_at: float
     now: float
+    limits: tuple[LimitView, ...]
 
 
 class UnfitRun(msgspec.Struct, frozen=True):
@@ -109,7 +126,33 @@ def fleet_view(
         ready=sum(queue.ready for queue in queues),
         oldest_at=min(waiting, default=0.0),
         now=now,
+        limits=(),
     )
+
+
+def limit_views(tools: Mapping[str, ToolTickets]) -> tuple[LimitView, ...]:
+    """The tools with a limit that are called, in the order of their names.
+
+    Args:
+        tools: their tickets.
+    """
+    found: list[LimitView] = []
+    for tool, tickets in sorted(tools.items()):
+        oldest_at, run_id = 0.0, ""
+        if tickets.waiting:
+            oldest_at, run_id = tickets.waiting[0].at, tickets.waiting[0].run
+        view = LimitView(
+            tool=tool,
+            most=tickets.limit.most,
+            rate=tickets.limit.rate,
+            per=tickets.limit.per,
+            working=len(tickets.held),
+            waiting=len(tickets.waiting),
+            oldest_at=oldest_at,
+            run_id=run_id,
+        )
+        found.append(view)
+    return tuple(found)
 
 
 def _of_card(card: WorkerCard, now: float, gone: Collection[str]) -> WorkerView:

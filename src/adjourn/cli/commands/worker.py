@@ -28,6 +28,7 @@ from adjourn.errors import InvalidDefinition, StoreError
 from adjourn.flow.flow import Flow
 from adjourn.runtime.health import HealthCheck
 from adjourn.runtime.health_server import HealthServer, alive, numbers, readiness
+from adjourn.runtime.limits import merged_limits
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.address import without_password
 from adjourn.views.run_view import RunView
@@ -42,6 +43,15 @@ HealthAddress = Annotated[
     option(
         "[HOST:]PORT",
         "Answer GET /healthz, /readyz and /metrics there; without HOST, on 127.0.0.1.",
+    ),
+]
+ToolLimits = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit",
+        metavar="tool:NAME=LIMIT",
+        help="Calls of a tool over all workers: at the same time (5), or per minute (60/m); may be repeated.",
+        show_default=False,
     ),
 ]
 PACE = 0.2
@@ -87,6 +97,7 @@ def worker(
     retain: Retain = "",
     archive: Archive = "",
     health: HealthAddress = "",
+    limit: ToolLimits = None,
 ) -> None:
     """Advance the runs of agents and flows until Ctrl-C. Then, or at SIGTERM, release them.
 
@@ -116,6 +127,7 @@ def worker(
         deciders=deciders or None,
         retain=retain or None,
         archive=archive or None,
+        limits=merged_limits(limit or []),
     )
     names = [program.name for program in loaded]
     if health:

@@ -11,7 +11,7 @@ from adjourn.cli.options import Db, Json
 from adjourn.cli.terminal.console import fit, out, print_json, say, widths
 from adjourn.cli.terminal.format import DIM, age, count
 from adjourn.runtime.runtime import Runtime
-from adjourn.views.fleet_view import FleetView, QueueView, UnfitView, WorkerView
+from adjourn.views.fleet_view import FleetView, LimitView, QueueView, UnfitView, WorkerView
 from adjourn.views.visible import visible
 
 app = typer.Typer()
@@ -23,6 +23,7 @@ STATES = {
 }
 WORKERS = ("WORKER", "STATE", "SEEN", "SLOTS", "ADVANCES", "VERSION")
 QUEUES = ("AGENT", "READY", "OLDEST", "WORKING", "WORKERS")
+LIMITS = ("LIMIT", "AT WORK", "WAITING", "OLDEST")
 UNFIT = ("AGENT", "RUNS", "OLDEST", "WHY")
 
 
@@ -40,6 +41,7 @@ def workers(db: Db = None, as_json: Json = False) -> None:
         return
     _print_workers(fleet)
     _print_table(QUEUES, [_queue_cells(queue, fleet.now) for queue in fleet.queues])
+    _print_table(LIMITS, [_limit_cells(limit, fleet.now) for limit in fleet.limits])
     _print_table(UNFIT, [_unfit_cells(unfit, fleet.now) for unfit in fleet.unfit])
     say(Text(_sentence(fleet), style=DIM))
 
@@ -114,6 +116,16 @@ def _unfit_cells(unfit: UnfitView, now: float) -> tuple[str, ...]:
         _since(unfit.oldest_at, now),
         visible(unfit.why),
     )
+
+
+def _limit_cells(limit: LimitView, now: float) -> tuple[str, ...]:
+    working = str(limit.working)
+    if limit.most:
+        working = f"{limit.working} of {limit.most}"
+    name = f"tool:{visible(limit.tool)}"
+    if limit.rate:
+        name += f" {limit.rate} in {age(limit.per)}"
+    return name, working, str(limit.waiting), _since(limit.oldest_at, now)
 
 
 def _since(at: float, now: float) -> str:

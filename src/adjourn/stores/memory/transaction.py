@@ -40,6 +40,7 @@ class MemoryBook:
         self._requests: dict[tuple[str, str], tuple[int, str]] = {}
         self._workers: dict[str, float] = {}
         self._erasures = 0
+        self._tickets = ""
         self._halts: dict[str, Halt] = {}
         self._holds: dict[str, Hold] = {}
         self._audit: dict[str, list[AuditLine]] = {}
@@ -95,6 +96,7 @@ class MemoryBook:
         if ask.endpoints:
             seen.endpoints = sorted(self._endpoints.values(), key=lambda x: x.name)
         seen.signed, seen.erasures = self._signed, self._erasures
+        seen.tickets = self._tickets
 
     def _read_outbox(self, ask: ReadRequest, seen: ReadResult) -> None:
         if ask.letters:
@@ -243,6 +245,8 @@ class MemoryBook:
         if writes.misfit is not None:
             self._misfits[writes.misfit.run] = writes.misfit
         self._write_cards(writes)
+        if writes.tickets is not None:
+            self._tickets = writes.tickets
         self._write_outbox(writes)
         self._write_wakes(writes)
         if writes.seal is not None:

@@ -14,6 +14,10 @@ PUT = """
 insert into adjourn.roster values (%(card_id)s, %(card)s) on conflict (id) do update set body = excluded.body
 """
 DROP = "delete from adjourn.roster where id = any(%(drop_cards)s::text[])"
+TICKETS = "select value from adjourn.meta where key = 'tickets'"
+PUT_TICKETS = """
+insert into adjourn.meta values ('tickets', %(tickets)s) on conflict (key) do update set value = excluded.value
+"""
 QUEUES = """
 with free (program, at) as (
     select program, ready_at from adjourn.run where ready_at is not null

@@ -1,5 +1,5 @@
 """The locks of a transaction, always in this order: halts, the global audit, the security log,
-seals, a session, the rows of runs.
+seals, tickets, a session, the rows of runs.
 
 Whoever has a row and waits for `HALTS` behind a halt would wait for somebody who waits for that
 row.
@@ -10,7 +10,7 @@ from adjourn.stores.rules.values import ReadRequest
 
 OURS = 1_094_863_951
 """Under which number of PostgreSQL's advisory locks ours are."""
-HALTS, GLOBAL, SECURE, SEALS, SCHEMA = 1, 2, 3, 4, 5
+HALTS, GLOBAL, SECURE, SEALS, SCHEMA, TICKETS = 1, 2, 3, 4, 5, 6
 SHARE_HALTS = f"select pg_advisory_xact_lock_shared({OURS}, {HALTS})"
 SESSION = "select pg_advisory_xact_lock(hashtextextended(%(session)s, {OURS}))".replace(
     "{OURS}", str(OURS)
@@ -40,6 +40,8 @@ def of(ask: ReadRequest) -> list[str]:
         found.append(alone(SECURE))
     if ask.touched:
         found.append(alone(SEALS))
+    if ask.tickets:
+        found.append(alone(TICKETS))
     if ask.last:
         found.append(SESSION)
     if ask.before:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from adjourn.core.status import Status
 from adjourn.stores.erasure import Hold
 from adjourn.stores.outbox import Notification, Wake
-from adjourn.stores.postgres import conversation_turns, due
+from adjourn.stores.postgres import conversation_turns, due, fleet
 from adjourn.stores.postgres.rows import (
     COLUMNS,
     INTERRUPT,
@@ -147,6 +147,8 @@ def questions(ask: ReadRequest, *, waking: bool) -> list[Question]:
         found.append(
             Question(due.BLOCKED if ask.asleep == "blocked" else due.ASLEEP, "asleep", _runs)
         )
+    if ask.tickets:
+        found.append(Question(fleet.TICKETS, "tickets", _text))
     if ask.touched:
         locked = Locked()
         found += [

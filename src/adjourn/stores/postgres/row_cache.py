@@ -109,5 +109,6 @@ class Remembered:
             or ask.asleep
             or ask.wakes
             or ask.touched
+            or ask.tickets
         )
         return None if elsewhere else row

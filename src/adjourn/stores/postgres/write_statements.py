@@ -514,6 +514,8 @@ def _write_cards(script: Script, writes: Writes) -> None:
     """What workers say of themselves."""
     if writes.drop_cards:
         script.add(fleet.DROP, drop_cards=writes.drop_cards)
+    if writes.tickets is not None:
+        script.add(fleet.PUT_TICKETS, tickets=writes.tickets)
     if writes.card is not None:
         script.add(fleet.PUT, **fleet.card_values(writes))
 

@@ -186,6 +186,12 @@ class Sheet:
         assert self._ask.erasures, "how many runs were erased was not asked for"
         return self._seen.erasures
 
+    @property
+    def tickets(self) -> str:
+        """What is kept of the tickets of tools."""
+        assert self._ask.tickets, "the tickets were not asked for"
+        return self._seen.tickets
+
     def beat(self, worker: str, until: float) -> None:
         """This worker lives until then."""
         self.writes.beats[worker] = until

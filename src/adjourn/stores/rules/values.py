@@ -81,6 +81,8 @@ class ReadRequest(msgspec.Struct, frozen=True, gc=False):
     sealed;"""
     seal: int = 0
     """the seal of this number, too."""
+    tickets: bool = False
+    """What is kept of the tickets of tools."""
 
 
 NOTHING: Any = MappingProxyType[Any, Any]({})
@@ -128,6 +130,7 @@ class ReadResult(msgspec.Struct, gc=False):
     touched: Sequence[Covered] = ()
     seals: Mapping[int, Seal] = NOTHING
     """By their numbers, the last one also by 0."""
+    tickets: str = ""
 
 
 class Appended(msgspec.Struct, frozen=True, gc=False):
@@ -183,3 +186,4 @@ class Writes(msgspec.Struct, gc=False):
     seal: Seal | None = None
     untouch: str | None = None
     """Forget the touched scopes up to this name."""
+    tickets: str | None = None

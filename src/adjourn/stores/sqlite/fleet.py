@@ -11,6 +11,8 @@ from adjourn.stores.rules.values import Writes
 
 _card = msgspec.json.Decoder(WorkerCard)
 _PUT = "insert into roster values (?, ?) on conflict (id) do update set body = excluded.body"
+_TICKETS = "select value from meta where key = 'tickets'"
+_PUT_TICKETS = "insert or replace into meta values ('tickets', ?)"
 _QUEUES = """
 with free (program, at) as (
     select program, updated_at from run indexed by run_due
@@ -27,16 +29,26 @@ select program, sum(ready), coalesce(min(at), 0.0), sum(working) from (
 
 
 def write_cards(db: Any, writes: Writes) -> None:
-    """What a rule says of workers' cards."""
+    """What a rule says of workers' cards, and of tickets."""
     for worker in writes.drop_cards:
         db.execute("delete from roster where id = ?", (worker,))
     if card := writes.card:
         db.execute(_PUT, (card.id, msgspec.json.encode(card).decode()))
+    if writes.tickets is not None:
+        db.execute(_PUT_TICKETS, (writes.tickets,))
 
 
 def roster(db: Any) -> list[WorkerCard]:
     """See `Store.roster`."""
     return list(map(_card.decode, first_column(db.execute("select body from roster order by id"))))
+
+
+def tickets(db: Any) -> str:
+    """What is kept of the tickets of tools."""
+    found = db.execute(_TICKETS).fetchone()
+    if found is None:
+        return ""
+    return found[0]
 
 
 def queues(db: Any, now: float) -> list[Queue]:

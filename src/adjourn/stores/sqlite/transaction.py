@@ -19,7 +19,7 @@ from adjourn.stores.seals import Covered, Seal, sealed_head
 from adjourn.stores.sqlite import removal
 from adjourn.stores.sqlite.conversation_turns import read_conversation, read_last, read_later
 from adjourn.stores.sqlite.due import ahead, asleep, due
-from adjourn.stores.sqlite.fleet import write_cards
+from adjourn.stores.sqlite.fleet import tickets, write_cards
 from adjourn.stores.sqlite.heartbeat import BEAT, FORGET
 from adjourn.stores.sqlite.rows import (
     COLUMNS,
@@ -233,6 +233,8 @@ class SQLiteBook:
             if self._erasures is None:
                 self._erasures = erasures(self._db)
             seen.erasures = self._erasures
+        if ask.tickets:
+            seen.tickets = tickets(self._db)
 
     def find(self, find: Find) -> list[str]:
         """See `Book.find`."""
@@ -503,6 +505,7 @@ class SQLiteBook:
             or writes.misfit
             or writes.card
             or writes.drop_cards
+            or writes.tickets is not None
             or writes.put_endpoints
             or writes.drop_endpoints
             or writes.put_letters
