@@ -26,7 +26,7 @@ SHOP, YARD = str(Path(shop.__file__)), str(Path(yard.__file__))
 JSON: dict[str, list[str]] = {
     "run": [f"{SHOP}:make", "x"], "start": [f"{SHOP}:make", "x"],
     "runs": [], "show": ["RUN"], "requests": ["RUN"], "watch": ["RUN", "--rest"], "inbox": [],
-    "approve": ["RUN"], "deny": ["RUN"], "answer": ["ASK", "yes"], "retry": ["FAILED", "--all"],
+    "approve": ["RUN"], "deny": ["RUN"], "answer": ["ASK", "yes"], "dismiss": ["ASK"], "retry": ["FAILED", "--all"],
     "bulk": ["pause", "--status", "waiting", "--yes"],
     "pause": ["RUN"], "resume": ["PAUSED"], "cancel": ["RUN"], "accept": ["ASK"], "chapter": ["RUN"],
     "say": ["RUN", "x"],

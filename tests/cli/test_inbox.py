@@ -229,3 +229,23 @@ def test_an_item_shows_the_decisions_before_it_and_what_came_of_them(adjourn: Ru
     assert "denied by ben: asked twice · did not run" in said
     assert "approved by ana: photos are clear · ran once" in said
     assert "differs" not in said, "the same was decided before"
+
+
+def test_a_result_is_given_instead_and_the_action_does_not_run(
+    adjourn: Run, waiting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_LEDGER", "ledger")
+    said = adjourn(
+        "answer", waiting, '{"refunded": "by hand"}', "--instead", "--by", "ana", "--note", "the bank is down"
+    )
+    assert said.code == 0 and said.out.startswith("⊘ Result given, not run, by ana: refund")
+    assert isinstance(asyncio.run(advance(shop.refunds, run=waiting)), Completed)
+    assert not Path("ledger").exists()
+    assert "result given instead by ana: the bank is down" in adjourn("show", waiting).out
+
+
+def test_a_question_is_dismissed(adjourn: Run) -> None:
+    [run] = asyncio.run(begin(shop.asker))
+    said = adjourn("dismiss", run, "--by", "ana", "--note", "not now")
+    assert said.code == 0 and said.out.startswith("⊘ Dismissed by ana")
+    assert adjourn("dismiss", run, "--by", "ben").code != 0

@@ -21,14 +21,17 @@ WHO = (*ROLES, "run", "nobody", "stranger")
 """Everybody who may come: the four roles, a run's own credential, no credential, and one that nobody gave out."""
 
 
+BY_ITSELF = ("seal", "touched", "roster", "worker", "run_text", "run_term")
+"""What a server changes as time passes, whoever asks for what: it seals what was written, and says that it is alive.
+So do the indexes, which are made of the rows, after them."""
+
+
 def rows(path: Path) -> dict[str, list[Any]]:
     """Every row of every table, but not the security log: who is turned away stands there, and nowhere else."""
     db: Any = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         tables = [str(name) for (name,) in db.execute("select name from sqlite_schema where type = 'table' order by 1")]
-        plain = [
-            name for name in tables if name not in ("seal", "run_text", "run_term")
-        ]  # an index is made of the rows
+        plain = [name for name in tables if name not in BY_ITSELF and not name.startswith("index_")]
         kept = {name: sorted(db.execute(f"select * from {name}"), key=repr) for name in plain}
         return {name: [row for row in found if row[0] != SECURITY] for name, found in kept.items()}
     finally:
@@ -60,7 +63,8 @@ class Place:
 
     def path(self, operation: Operation) -> str:
         """Where the operation is, for something that is really there."""
-        item = {"answer": self.question, "retry_all": self.failure}.get(operation.name, self.item)
+        questions = {"answer": self.question, "dismiss": self.question, "retry_all": self.failure}
+        item = questions.get(operation.name, self.item)
         path = operation.path.replace("{run}", item["run_id"]).replace("{interrupt}", at(item["ref"]))[1:]
         return f"{path}?follow=false" if operation.stream else path
 
@@ -73,6 +77,8 @@ class Place:
             "command_runs": {"verb": "pause", "runs": [self.item["run_id"]]},
             "deny_runs": {"runs": [self.item["run_id"]]}, "say_to_run": {"text": "hello"}, "emit_to_run": {"event": "x"},
             "approve": {"digest": self.item["digest"]}, "deny": {"digest": self.item["digest"]},
+            "answer_instead": {"digest": self.item["digest"], "result": 1}, "dismiss": {"digest": self.question["digest"]},
+            "decide_all": {"decision": "deny", "items": [{"ref": self.item["ref"], "digest": self.item["digest"]}]},
             "answer": {"digest": self.question["digest"], "value": {"ok": 1}}, "halt": {"scope": "*", "reason": "x"},
             "unhalt": {"scope": "tool:nothing", "reason": "x"}, "add_endpoint": {"name": "new", "url": "https://b.example/"},
             "remove_endpoint": {"name": "spare"}, "retry_letter": {"n": self.letter}, "drop_letter": {"n": self.letter},

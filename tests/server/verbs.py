@@ -118,6 +118,7 @@ class Case:
     run: str
     item: dict[str, Any] = field(default_factory=dict[str, Any])
     runs: list[str] = field(default_factory=list[str])
+    others: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     @property
     def ledger(self) -> list[str]:
@@ -221,6 +222,22 @@ async def failed_twice(admin: Client) -> Case:
     return case
 
 
+async def gated_twice(admin: Client) -> Case:
+    """Two runs that wait for an approval each."""
+    case, other = await at_rest("gated")(admin), await at_rest("gated")(admin)
+    case.runs.append(other.run)
+    case.others.append(other.item)
+    return case
+
+
+def on_several(decision: str) -> Callable[[Client, Case], Awaitable[httpx.Response]]:
+    async def act(client: Client, case: Case) -> httpx.Response:
+        items = [{"ref": item["ref"], "digest": item["digest"]} for item in (case.item, *case.others)]
+        return await client.post("decisions", json={"decision": decision, "items": items})
+
+    return act
+
+
 async def outdated(admin: Client) -> Case:
     """A run that began with another version of its program, as the worker here has said."""
     runtime = admin.serving.runtime
@@ -287,6 +304,10 @@ VERBS = [
     Verb("approve, for the run", DECIDE, at_rest("twice"), on_item("approve", scope="run"), ["pay 5", "pay 5"]),
     Verb("approve, once", DECIDE, at_rest("twice"), on_item("approve"), ["pay 5"]),
     Verb("deny", DECIDE, GATED, on_item("deny"), []),
+    Verb("answer instead of the tool", DECIDE, GATED, on_item("instead", result="by hand"), []),
+    Verb("dismiss", DECIDE, ASKING, on_item("dismiss"), ["pay 5"]),
+    Verb("decide on several: approve", DECIDE, gated_twice, on_several("approve"), ["pay 5", "pay 5"]),
+    Verb("decide on several: deny", DECIDE, gated_twice, on_several("deny"), []),
     Verb("answer", DECIDE, ASKING, on_item("answer", value="yes"), ["pay 5"]),
     Verb("emit that answers a question", BOTH, at_rest("questioned"), on_run("emit", event="answered", value="yes"), ["pay 5"]),
     Verb("emit of an event", CONTROL, at_rest("evented"), on_run("emit", event="arrived"), ["pay 5"]),

@@ -196,7 +196,7 @@ async def test_it_never_recommends(rt: Runtime) -> None:
     words = " ".join([seen.told, *(one.told for one in seen.differs)]).lower()
     assert seen.differs and not [word for word in RECOMMENDS if word in words]
     assert {name for name in SeenBefore.__struct_fields__} == {
-        "tool", "days", "approved", "edited", "denied", "complete", "told", "nearest", "differs",
+        "tool", "days", "approved", "edited", "denied", "instead", "complete", "told", "nearest", "differs",
     }  # fmt: skip
 
 

@@ -3,7 +3,7 @@ import { useKeys } from "../keys";
 import { go, to } from "../router";
 import { say, toast } from "../ui";
 import type { Acts, Refs } from "./bar";
-import type { Deciding, Outcome } from "./deciding";
+import type { Deciding, Outcome, Verb } from "./deciding";
 import type { Form } from "./form";
 import { formOf } from "./forms";
 import type { Item } from "./items";
@@ -11,10 +11,10 @@ import { from, obj, type Json } from "./json";
 import { KINDS } from "./naming";
 import { alike, alikeCount } from "./pending";
 
-const DONE = { approve: "Approved", deny: "Denied", answer: "Answered" } as const;
+const DONE = { approve: "Approved", deny: "Denied", answer: "Answered", instead: "Result given, not run", dismiss: "Dismissed" } as const;
 
 export function useActs(d: Deciding, extra: Form | null, onward: (to?: string) => void): Acts {
-  const finish = async (verb: "approve" | "deny" | "answer", value?: Json): Promise<void> => {
+  const finish = async (verb: Verb, value?: Json): Promise<void> => {
     const i = d.seen.peek()?.item;
     if (!i) return;
     const scope = d.scope.peek();
@@ -58,6 +58,8 @@ export function useActs(d: Deciding, extra: Form | null, onward: (to?: string) =
       formOf(i.schema ?? undefined, i.call.arguments).then(began, (e: unknown) => (d.error.value = e));
     },
     discard: () => (d.edit.value = null),
+    instead: (result) => void (d.blocked.peek() ? undefined : finish("instead", result)),
+    dismiss: () => void (d.off.peek() ? undefined : finish("dismiss")),
     answer: () => {
       const i = d.seen.peek()?.item;
       if (!i || d.blocked.peek()) return;

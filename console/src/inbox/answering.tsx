@@ -1,8 +1,10 @@
 /** What an edit, an answer and a choice have beside the item: the choices, and the bar that sends them. */
+import { useState } from "preact/hooks";
+import { Dialog } from "../dialog";
 import { Button } from "../ui";
 import { Visible } from "../visible";
 import { count } from "../words";
-import { Note, Refused, ScopeChoice, Who, type Props } from "./bar";
+import { Note, Refused, ScopeChoice, Who, type Acts, type Props } from "./bar";
 import type { Deciding } from "./deciding";
 import { Fields, Sent } from "./fields";
 import type { Form } from "./form";
@@ -54,7 +56,48 @@ export function Choices({
   );
 }
 
+/** A person gives the result in the place of the tool: as text, which the agent reads. */
+function GiveResult({ deciding: d, acts, close }: { deciding: Deciding; acts: Acts; close: () => void }) {
+  const [result, setResult] = useState("");
+  return (
+    <Dialog
+      title="Give the result yourself?"
+      close={close}
+      lead={<p class="t2">The tool does not run, and there is nothing to undo. The agent reads that the result is from you.</p>}
+      footer={
+        <>
+          <span class="grow" />
+          <span data-safe>
+            <Button big keys="esc" onClick={close}>
+              Back
+            </Button>
+          </span>
+          <Button
+            big
+            look="p"
+            off={d.blocked.value || (result.trim() ? "" : "write the result first")}
+            busy={d.sending.value ? "Sending…" : ""}
+            onClick={() => {
+              close();
+              acts.instead(result);
+            }}
+            name="instead-now"
+          >
+            Give this result
+          </Button>
+        </>
+      }
+    >
+      <label class="field">
+        <span class="sm">The result</span>
+        <textarea rows={4} value={result} onInput={(e) => setResult(e.currentTarget.value)} />
+      </label>
+    </Dialog>
+  );
+}
+
 export function EditBar({ deciding: d, acts, refs, form }: Props & { form: Form }) {
+  const [giving, setGiving] = useState(false);
   form.version.value;
   const { value, faults } = form.read();
   const wrong = faults.size
@@ -64,6 +107,7 @@ export function EditBar({ deciding: d, acts, refs, form }: Props & { form: Form 
       : "";
   return (
     <div class="decide" role="group" aria-label="Decision">
+      {giving ? <GiveResult deciding={d} acts={acts} close={() => setGiving(false)} /> : null}
       <Refused deciding={d} />
       <div class="row options">
         <ScopeChoice deciding={d} />
@@ -77,6 +121,9 @@ export function EditBar({ deciding: d, acts, refs, form }: Props & { form: Form 
         )}
         <Button big look="q" keys="esc" onClick={acts.discard} name="discard">
           Discard edit
+        </Button>
+        <Button big off={d.blocked.value} onClick={() => setGiving(true)} name="instead">
+          Give the result…
         </Button>
         <Button
           big
@@ -117,6 +164,11 @@ export function AnswerBar({ deciding: d, item: i, acts, refs, extra }: Props) {
       </div>
       <div class="row acts">
         <Who deciding={d} extra={d.blocked.value || wrong} />
+        {i.kind === "question" ? (
+          <Button big off={d.off.value} busy={d.sending.value === "dismiss" ? "Sending…" : ""} onClick={acts.dismiss} name="dismiss">
+            Dismiss
+          </Button>
+        ) : null}
         {i.kind === "error" ? <RetryAll deciding={d} item={i} onward={acts.onward} /> : null}
         <Button
           big

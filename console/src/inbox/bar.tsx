@@ -20,6 +20,10 @@ export interface Acts {
   deny: () => void;
   startEdit: () => void;
   discard: () => void;
+  /** The result of a call in the place of its tool. */
+  instead: (result: string) => void;
+  /** Drop a question. */
+  dismiss: () => void;
   answer: () => void;
   /** All that are like it were decided elsewhere: on to the next item. */
   onward: () => void;

@@ -34,6 +34,8 @@ const VERDICTS: Record<string, readonly [string, string, string]> = {
   approve: ["done", "done", "Approved"],
   deny: ["cancel", "denied", "Denied"],
   value: ["done", "model", "Answered"],
+  instead: ["cancel", "model", "Result given"],
+  dismiss: ["cancel", "denied", "Dismissed"],
   expire: ["cancel", "expired", "Expired"],
   escalate: ["wait", "person", "Escalated"],
 };

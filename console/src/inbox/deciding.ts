@@ -13,7 +13,7 @@ import { placeOf } from "./schema";
 import { Reading } from "./reading";
 import { ask, Intention, Refusal } from "./wire";
 
-export type Verb = "approve" | "deny" | "answer";
+export type Verb = "approve" | "deny" | "answer" | "instead" | "dismiss";
 export type Scope = "once" | "run";
 
 /** What is shown is no longer what would run. */
@@ -212,6 +212,7 @@ export class Deciding {
   body(i: Item, verb: Verb, value?: Json): Obj {
     const out: Obj = new Map<string, Json>([["digest", i.digest]]);
     if (verb === "answer") out.set("value", value ?? null);
+    if (verb === "instead") out.set("result", value ?? null);
     if (this.note.peek().trim()) out.set("note", this.note.peek().trim());
     if (verb === "approve" && this.scope.peek() === "run") out.set("scope", "run");
     if (verb === "approve" && value !== undefined) out.set("edit", value);

@@ -103,6 +103,10 @@ export function closedWords(c: Closed): string {
       return `${by} denied it`;
     case "value":
       return `${by} answered it`;
+    case "instead":
+      return `${by} gave the result; it did not run`;
+    case "dismiss":
+      return `${by} dismissed it`;
     case "expired":
       return "Expired. Recorded as expiry, not as a denial";
     case "event":

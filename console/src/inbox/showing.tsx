@@ -286,7 +286,13 @@ export function Words({ text: said }: { text: string }) {
   );
 }
 
-const VERDICTS: Record<string, string> = { approve: "approved", deny: "denied", value: "answered" };
+const VERDICTS: Record<string, string> = {
+  approve: "approved",
+  deny: "denied",
+  value: "answered",
+  instead: "gave the result",
+  dismiss: "dismissed",
+};
 
 /** Who decided, or tried to. */
 export function History({ seen }: { seen: Seen }) {

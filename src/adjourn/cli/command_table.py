@@ -33,6 +33,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "approve": "commands.inbox",
         "deny": "commands.inbox",
         "answer": "commands.inbox",
+        "dismiss": "commands.inbox",
         "retry": "commands.inbox",
     },
     "Steer": {

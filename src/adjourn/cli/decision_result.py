@@ -11,14 +11,27 @@ from adjourn.cli.terminal.console import out, say
 from adjourn.cli.terminal.format import DIM, EXIT, arguments, brief, duration, status_mark
 from adjourn.cli.terminal.interrupt import title
 from adjourn.cli.terminal.prompt import Choice
+from adjourn.core.decision import Decision
 from adjourn.core.interrupt import Interrupt
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.timeline import Timeline
 from adjourn.views.timeline_step import TimelineStep
 from adjourn.views.visible import visible
 
-NOT = {"approve": "Not approved", "deny": "Not denied", "answer": "Not answered"}
-DONE = {"approve": "Approved", "deny": "Denied", "answer": "Answered"}
+NOT = {
+    "approve": "Not approved",
+    "deny": "Not denied",
+    "answer": "Not answered",
+    "instead": "Not answered",
+    "dismiss": "Not dismissed",
+}
+DONE = {
+    "approve": "Approved",
+    "deny": "Denied",
+    "answer": "Answered",
+    "instead": "Result given, not run,",
+    "dismiss": "Dismissed",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +55,7 @@ class DecisionResult:
             edited = ", edited"
         else:
             edited = ""
-        if self.choice.verb == "deny":
+        if self.choice.verb in ("deny", "instead", "dismiss"):
             glyph = ("⊘ ", "")
         else:
             glyph = ("✓ ", "green")
@@ -111,9 +124,14 @@ async def record(
         return await rt.deny(
             interrupt.ref, by=by.name, note=choice.note, digest=digest, request_id=request_id
         )
+    value = choice.value
+    if choice.verb == "instead":
+        value = Decision.instead(value, choice.note)
+    elif choice.verb == "dismiss":
+        value = Decision.dismiss(choice.note)
     return await rt.answer(
         interrupt.ref,
-        choice.value,
+        value,
         by=by.name,
         note=choice.note,
         digest=digest,

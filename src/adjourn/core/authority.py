@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core.decision import chosen
+from adjourn.core.decision import chosen, is_instead
 from adjourn.core.digest import action_digest, digest
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.records import (
@@ -210,7 +210,8 @@ def shapes(record: AnyRecord, kind: str = "question") -> str:
             if record.verdict == "value":
                 told = kind in ("question", "event") or "result" in chosen(record)
             else:
-                told = record.edit is not None or (record.verdict == "deny" and bool(record.note))
+                denies = record.verdict == "deny" and bool(record.note)
+                told = record.edit is not None or denies or is_instead(record)
             return record.by if told else ""
         case _:
             return ""

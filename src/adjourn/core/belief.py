@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from adjourn.core.authority import is_filled, objection, votes_of
+from adjourn.core.decision import is_instead
 from adjourn.core.ids import local_event
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.records import (
@@ -108,6 +109,7 @@ class Belief(msgspec.Struct, gc=False):
         used = record.seal is not None and record.seal.nonce in self.nonces
         if about and not used and was_accepted(batch, place):
             self.answered |= isinstance(about[0], Suspended)
+            self.answered |= isinstance(record, Decided) and is_instead(record)
             if record.seal is not None:
                 self.nonces.add(record.seal.nonce)
             return True

@@ -92,10 +92,12 @@ def _words(pending: Sequence[PendingMessage]) -> list[Message]:
     return [waiting.message for waiting in pending if not waiting.call]
 
 
-def late_result(tool: str, value: Any, error: str) -> str:
+def late_result(tool: str, value: Any, error: str, ran: bool = True) -> str:
     """What an agent reads about a call that was queued."""
     if error:
         return f"The queued call {tool} was not run: {error}"
+    if not ran:
+        return f"The queued call {tool} was not run; a person gave its result: {value!r}"
     return f"The queued call {tool} ran; its result: {value!r}"
 
 

@@ -6,15 +6,23 @@ from adjourn.core.codec import plain
 from adjourn.core.records import Decided
 from adjourn.errors import InvalidAnswer
 
+DecisionWord = Literal["approve", "deny", "value", "instead", "dismiss"]
+WORDS: tuple[DecisionWord, ...] = ("approve", "deny", "value", "instead", "dismiss")
+INSTEAD = "instead"
+"""Under this name a denial has the result that a person gave in the place of a call."""
+DISMISSED = "dismissed"
+"""Under this name a denial says that it drops a question."""
+
 
 class Decision:
-    """A person's answer: make one with `Decision.approve`, `Decision.deny` or `Decision.value`.
+    """A person's answer: make one with `Decision.approve`, `Decision.deny`, `Decision.value`,
+    `Decision.instead` or `Decision.dismiss`.
 
     Attributes:
-        verdict: approve, deny or value.
+        verdict: approve, deny, value, instead or dismiss.
         note: a comment for the audit; of a denial, the model reads it.
         edit: other arguments for an approved call.
-        value: the answer to a question.
+        value: the answer to a question, or the result in the place of a call.
         scope: what an approval covers: `"once"` this call, `"run"` the same arguments again in this
             run.
     """
@@ -23,15 +31,15 @@ class Decision:
 
     def __init__(
         self,
-        verdict: Literal["approve", "deny", "value"],
+        verdict: DecisionWord,
         *,
         note: str = "",
         edit: dict[str, Any] | None = None,
         value: Any = None,
         scope: Literal["once", "run"] = "once",
     ) -> None:
-        if verdict not in ("approve", "deny", "value"):
-            raise InvalidAnswer(f"a decision must be 'approve', 'deny' or 'value', got {verdict!r}")
+        if verdict not in WORDS:
+            raise InvalidAnswer(f"a decision must be one of {WORDS}, got {verdict!r}")
         if scope not in ("once", "run"):
             raise InvalidAnswer(
                 f"scope must be 'once' or 'run' (this run, these exact arguments), got {scope!r}"
@@ -42,7 +50,7 @@ class Decision:
             raise InvalidAnswer(
                 f"edit= must be the whole new arguments as a dict, got {type(edit).__name__}"
             )
-        self.verdict: Literal["approve", "deny", "value"] = verdict
+        self.verdict: DecisionWord = verdict
         self.note = plain(note, "note")
         if edit is None:
             self.edit = None
@@ -86,12 +94,46 @@ class Decision:
         """
         return cls("value", value=value, note=note)
 
+    @classmethod
+    def instead(cls, result: Any, note: str = "") -> Self:
+        """Give the result of a call yourself: its tool does not run, and there is nothing to undo.
+
+        Args:
+            result: what the model reads in the place of the tool's result.
+            note: a comment for the audit.
+        """
+        return cls("instead", value=result, note=note)
+
+    @classmethod
+    def dismiss(cls, note: str = "") -> Self:
+        """Drop a question without an answer; who asked it is told that it was dropped.
+
+        Args:
+            note: a comment for the audit.
+        """
+        return cls("dismiss", note=note)
+
     def __repr__(self) -> str:
         parts = [self.verdict]
         for name, given in (("note", self.note), ("edit", self.edit), ("value", self.value_)):
             if given:
                 parts.append(f"{name}={given!r}")
         return f"Decision({', '.join(parts)})"
+
+
+def is_instead(decided: Decided) -> bool:
+    """Whether a person gave the result of a call in the place of its tool. It is recorded as a
+    denial with a result: whoever knows nothing of results runs nothing either."""
+    return decided.verdict == "deny" and INSTEAD in chosen(decided)
+
+
+def word_of(decided: Decided) -> DecisionWord:
+    """What a decision is called: its verdict, or what a denial stands for."""
+    if is_instead(decided):
+        return "instead"
+    if decided.verdict == "deny" and chosen(decided).get(DISMISSED) is True:
+        return "dismiss"
+    return decided.verdict
 
 
 def chosen(decided: Decided) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from adjourn.core import records as r
 from adjourn.core.authority import gate_of, is_filled, says_yes, votes_of
 from adjourn.core.call import Phase, UndoState, VerifyAnswer, answers_of
+from adjourn.core.decision import INSTEAD, chosen, is_instead
 from adjourn.core.digest import action_digest, question_digest
 
 if TYPE_CHECKING:
@@ -69,6 +70,12 @@ def approval(state: State, record: r.Asked, decided: r.Decided) -> None:
     call = state.live.get(record.call)
     if call is None:
         return
+    if is_instead(decided):
+        # A body that had paused: what it did stands, and is undone with the rest.
+        begun = call.attempt > 0 and call.verified != VerifyAnswer.NOT_HAPPENED
+        result = {"given_by": decided.by or "a person", "result": chosen(decided)[INSTEAD]}
+        state._finish(call, result, "", ran=begun, kept=begun)
+        return
     if decided.verdict == "deny":
         if decided.note:
             note = f": {decided.note}"
@@ -101,6 +108,9 @@ def approval(state: State, record: r.Asked, decided: r.Decided) -> None:
 def question(state: State, record: r.Suspended, decided: r.Decided) -> None:
     call = state.live.get(record.call)
     if call is None:
+        return
+    if decided.verdict == "deny":
+        state._unsuspend(call, record, "abandoned", None)
         return
     # the answer is that event; others that wait for it have their own
     if record.event and state.flow is not None:

@@ -15,7 +15,7 @@ import msgspec
 from adjourn.core.authority import requesters
 from adjourn.core.call import Call, Phase
 from adjourn.core.chapter import without_content
-from adjourn.core.decision import chosen
+from adjourn.core.decision import chosen, is_instead
 from adjourn.core.ids import fork_id, local_event
 from adjourn.core.records import (
     AnyRecord,
@@ -104,7 +104,8 @@ def _event_of_question(record: Asked | Suspended) -> str | None:
 def _answers(state: State, record: AnyRecord) -> bool:
     """Whether this is a person's answer, which may have authorised anything that follows it.
 
-    Not: an approval or a denial (they were about one call of that run), a retry, or "run it" for a
+    Not: an approval or a denial (they were about one call of that run; a result that somebody gave
+    in its place is an answer), a retry, or "run it" for a
         call in doubt.
     """
     if isinstance(record, Emitted):
@@ -119,7 +120,7 @@ def _answers(state: State, record: AnyRecord) -> bool:
         return choice == "happened"
     if kind == "limit":
         return choice != "stop"
-    return kind == "question"
+    return kind == "question" or is_instead(record)
 
 
 class ForkRequest(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 import msgspec
 
 from adjourn.core.authority import Vote, gate_of, seated
-from adjourn.core.decision import Decision
+from adjourn.core.decision import DISMISSED, INSTEAD, Decision
 from adjourn.core.digest import digest as digest_all
 from adjourn.core.ids import StepId, local_of, path_of, public_id, ref_of
 from adjourn.core.record_parts import ApprovalSlot
@@ -311,6 +311,13 @@ def decided(interrupt: Interrupt, answer: Any, by: str = "", digest: str = "") -
         )
     if kind == "approval":
         return _approval(interrupt, answer, by, digest)
+    if isinstance(answer, Decision) and answer.verdict == "dismiss":
+        return _dismissal(interrupt, answer, by, digest)
+    if isinstance(answer, Decision) and answer.verdict == "instead":
+        raise InvalidAnswer(
+            f"interrupt {bare(interrupt.id)} ({kind}) is no approval: only a call that waits for one "
+            f"can get its result from a person"
+        )
     if isinstance(answer, Decision):
         value = {"approve": True, "deny": False, "value": answer.value_}[answer.verdict]
         if answer.edit is not None:
@@ -327,9 +334,26 @@ def decided(interrupt: Interrupt, answer: Any, by: str = "", digest: str = "") -
     return Decided(i=local, verdict="value", value=value, by=by, note=note, digest=digest or shown)
 
 
+def _dismissal(interrupt: Interrupt, answer: Decision, by: str, digest: str) -> Decided:
+    if interrupt.kind != "question":
+        raise InvalidAnswer(
+            f"interrupt {bare(interrupt.id)} ({interrupt.kind}) cannot be dismissed: only a question can"
+        )
+    return Decided(
+        i=interrupt.local,
+        verdict="deny",
+        value={DISMISSED: True},
+        by=by,
+        note=answer.note,
+        digest=digest,
+    )
+
+
 def _approval(interrupt: Interrupt, answer: Any, by: str, digest: str) -> Decided:
     if answer is True or answer is False:
         answer = Decision("approve" if answer else "deny")
+    if isinstance(answer, Decision) and answer.verdict == "dismiss":
+        return _dismissal(interrupt, answer, by, digest)
     if not isinstance(answer, Decision) or answer.verdict == "value":
         raise InvalidAnswer(
             f"interrupt {bare(interrupt.id)} is an approval: it must be answered with Decision.approve(...), "
@@ -347,6 +371,16 @@ def _approval(interrupt: Interrupt, answer: Any, by: str, digest: str) -> Decide
             f"interrupt {bare(interrupt.id)}: a rule lets nobody change these arguments",
             advice="approve it as it is, or deny it with a note",
         )
+    if answer.verdict == "instead":
+        return Decided(
+            i=interrupt.local,
+            verdict="deny",
+            value={INSTEAD: answer.value_},
+            by=by,
+            note=answer.note,
+            digest=digest or shown,
+        )
+    assert answer.verdict in ("approve", "deny")
     return Decided(
         i=interrupt.local,
         verdict=answer.verdict,

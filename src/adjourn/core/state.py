@@ -485,7 +485,9 @@ class State(msgspec.Struct, gc=False):
         if call.queued:
             self._report(
                 call.path,
-                PendingMessage(UserMessage(late_result(call.tool, value, error)), call=call.id),
+                PendingMessage(
+                    UserMessage(late_result(call.tool, value, error, ran)), call=call.id
+                ),
             )
         elif thread := self.threads.get(call.path):
             content = error if error else value

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from adjourn.core.codec import plain
-from adjourn.core.decision import Decision, chosen
+from adjourn.core.decision import Decision, chosen, word_of
 from adjourn.core.ids import local_event, public_id
 from adjourn.core.interrupt import Interrupt, decided
 from adjourn.core.records import Decided, Suspended
@@ -37,6 +37,8 @@ async def answered(interrupt: Interrupt, answer: Any, *, by: str = "", digest: s
     if not isinstance(answer, Decision):
         answer = plain(answer, "answer")
     command = decided(interrupt, answer, by, digest)
+    if word_of(command) == "dismiss":
+        return command
     if interrupt.kind == "question":
         await check_value(interrupt.answer_schema, command.value, "answer")
     elif (

@@ -36,6 +36,7 @@ from adjourn.runtime.decision_signer import DecidersSource, Signatures, SigningK
 from adjourn.runtime.definition import Definition, OnChange, check_on_change
 from adjourn.runtime.erasure_verbs import ErasureVerbs, check_content
 from adjourn.runtime.halt_verbs import HaltVerbs
+from adjourn.runtime.joint_decisions import JointDecisionVerbs
 from adjourn.runtime.pruner import Folder, Span
 from adjourn.runtime.run import Run
 from adjourn.runtime.state_cache import BYTES
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", default=Any)
 
 
-class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, ErasureVerbs):
+class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, JointDecisionVerbs, ErasureVerbs):
     """A store, agents and flows, and all verbs.
 
     Use it as `async with Runtime("sqlite:///adjourn.db", [agent]) as rt:`. Without programs it can

@@ -16,6 +16,8 @@ ACTS: Mapping[str, tuple[str, str]] = {
     "approve": ("approved", "approve"),
     "deny": ("denied", "deny"),
     "value": ("answered", "answer"),
+    "instead": ("gave the result in the place of", "give the result in the place of"),
+    "dismiss": ("dismissed", "dismiss"),
     "answer": ("answered", "answer"),
     "start": ("started", "start"),
     "import": ("imported", "import"),

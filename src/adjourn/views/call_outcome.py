@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from adjourn.views.timeline_step import TimelineStep
-from adjourn.views.words import OutcomeState, StepKind, StepStatus
+from adjourn.views.words import DecisionKind, OutcomeState, StepKind, StepStatus
 
 CALLS = (StepKind.TOOL, StepKind.AGENT, StepKind.CHUNK)
 _STATES = {
@@ -37,6 +37,8 @@ def outcome_of(step: TimelineStep | None) -> CallOutcome | None:
     state = _STATES.get(step.status)
     if state is None or step.in_doubt:
         return None
+    if step.decision and step.decision.verdict == DecisionKind.INSTEAD and not step.ran:
+        state = OutcomeState.NOT_RUN
     if step.is_undone and state == OutcomeState.RAN:
         state = OutcomeState.UNDONE
     if state == OutcomeState.NOT_RUN and step.ran:

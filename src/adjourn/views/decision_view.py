@@ -5,15 +5,18 @@ from typing import Any, cast
 
 import msgspec
 
+from adjourn.core.decision import word_of
 from adjourn.core.records import Decided
 from adjourn.views.words import DECISIONS, DecisionKind
 
 SHOWN = 60
 """Characters of a value in a line of text."""
-_VERDICTS = {
+_VERDICTS: dict[str, DecisionKind] = {
     "approve": DecisionKind.APPROVED,
     "deny": DecisionKind.DENIED,
     "value": DecisionKind.ANSWERED,
+    "instead": DecisionKind.INSTEAD,
+    "dismiss": DecisionKind.DISMISSED,
 }
 
 
@@ -66,7 +69,7 @@ def decision_of(
     if isinstance(value, dict):
         choice = str(cast("dict[str, Any]", value).get("choice", ""))
     return StepDecision(
-        verdict=_VERDICTS[record.verdict],
+        verdict=_VERDICTS[word_of(record)],
         by=(*voters, record.by),
         note=record.note,
         at=record.at,

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple, cast
 import msgspec
 
 from adjourn.core.codec import encode
+from adjourn.core.decision import WORDS, word_of
 from adjourn.core.digest import digest
 from adjourn.core.flow_place import place_words
 from adjourn.core.ids import StepId, StepIdKind, local_event, question_of
@@ -115,8 +116,8 @@ class VoteView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClosedView(msgspec.Struct, frozen=True, kw_only=True):
-    """What closed an interrupt. `why` is a verdict (`approve`, `deny`, `value`), or the reason that
-    it can no longer be decided."""
+    """What closed an interrupt. `why` is a verdict (`approve`, `deny`, `value`, `instead`,
+    `dismiss`), or the reason that it can no longer be decided."""
 
     why: str
     by: str
@@ -361,7 +362,7 @@ def decisions(
                 )
             case Decided() if record.i == interrupt.local:
                 closed = ClosedView(
-                    why=record.verdict,
+                    why=word_of(record),
                     by=record.by,
                     at=record.at,
                     seq=seq,
@@ -384,11 +385,14 @@ def _decision(
         return None
     if closed.why == "expired":
         return expiry_at(closed.at, interrupt.opened_at)
-    if closed.why not in ("approve", "deny", "value"):
+    if closed.why not in WORDS:
         return None
+    verdict = closed.why
+    if verdict in ("instead", "dismiss"):
+        verdict = "deny"
     record = Decided(
         i=interrupt.local,
-        verdict=cast("Any", closed.why),
+        verdict=cast("Any", verdict),
         value=closed.value,
         edit=closed.edit,
         by=closed.by,
@@ -408,7 +412,7 @@ def _status(closed: ClosedView | None) -> InterruptStatus:
     """How an interrupt that is not open was closed."""
     if closed is None:
         return InterruptStatus.VOID
-    if closed.why in ("approve", "deny", "value"):
+    if closed.why in WORDS:
         return InterruptStatus.DECIDED
     return InterruptStatus(closed.why)
 

@@ -65,16 +65,17 @@ class ArgumentNovelty(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeenBefore(msgspec.Struct, frozen=True, kw_only=True):
-    """What was decided on a tool in the last `days` days; `told` says how often. `complete` False:
-    there were more decisions than were read. `nearest` are those whose arguments are most like this
-    call's, newest first; they, `differs` and `told` are empty where fewer than two decisions can be
-    read."""
+    """What was decided on a tool in the last `days` days; `told` says how often. `instead`: a person
+    gave the result in the place of the tool. `complete` False: there were more decisions than were
+    read. `nearest` are those whose arguments are most like this call's, newest first; they,
+    `differs` and `told` are empty where fewer than two decisions can be read."""
 
     tool: str
     days: int
     approved: int
     edited: int
     denied: int
+    instead: int
     complete: bool
     told: str
     nearest: tuple[EarlierDecision, ...]
@@ -87,6 +88,7 @@ NOTHING = SeenBefore(
     approved=0,
     edited=0,
     denied=0,
+    instead=0,
     complete=True,
     told="",
     nearest=(),
@@ -144,6 +146,7 @@ async def seen_before(
         approved=kinds.count("approved"),
         edited=kinds.count("edited"),
         denied=kinds.count("denied"),
+        instead=kinds.count("answered instead"),
         complete=complete,
         told=_counted(call.tool, kinds, complete),
         nearest=tuple(near),
@@ -207,6 +210,8 @@ def _made(asked: Asked, votes: Iterable[FoundLine]) -> _Decided | None:
 def _kind(one: _Decided) -> str:
     if one.is_denied:
         return "denied"
+    if one.decision.verdict == DecisionKind.INSTEAD:
+        return "answered instead"
     if one.decision.changes:
         return "edited"
     return "approved"
@@ -217,7 +222,7 @@ def _counted(tool: str, kinds: Sequence[str], complete: bool) -> str:
     if len(kinds) < FEWEST:
         return ""
     parts: list[str] = []
-    for kind in ("approved", "edited", "denied"):
+    for kind in ("approved", "edited", "denied", "answered instead"):
         if kind in kinds:
             parts.append(f"{kinds.count(kind)} {kind}")
     if complete:

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from adjourn.core import records as r
 from adjourn.core.conversation_state import OUTPUT_TOOL
+from adjourn.core.decision import INSTEAD, chosen, is_instead
 from adjourn.core.ids import (
     StepId,
     StepIdKind,
@@ -20,7 +21,14 @@ from adjourn.core.interrupt import unsigned
 from adjourn.core.messages import Text, ToolCall
 from adjourn.views.decision_view import decision_line, decision_of, expiry_at
 from adjourn.views.timeline_step import Stretch, TimelineStep
-from adjourn.views.words import KINDS, SpanKind, StepKind, StepStatus, payload_line
+from adjourn.views.words import (
+    KINDS,
+    DecisionKind,
+    SpanKind,
+    StepKind,
+    StepStatus,
+    payload_line,
+)
 
 Numbered = tuple[int, r.AnyRecord]
 
@@ -243,13 +251,17 @@ class Timeline:
         decision = decision_of(x, step.arguments, step.asked_at or step.at, step.decision)
         step.decision = decision
         status = StepStatus.COMPLETED
-        if x.verdict == "deny":
+        if decision.verdict == DecisionKind.DENIED:
             status = StepStatus.DENIED
+        elif decision.verdict == DecisionKind.DISMISSED:
+            status = StepStatus.CANCELLED
+        elif is_instead(x):
+            step.result = chosen(x)[INSTEAD]
         elif x.verdict == "approve" or decision.choice == "run":
             status = StepStatus.READY
         self._touch(step).end(status, decision_line(decision), x.at)
         step.interrupt = step.interrupt_kind = ""
-        if x.verdict == "deny":
+        if x.verdict == "deny":  # nothing ran
             step.took = None
         if x.edit is not None:
             self._unedited[x.i] = step.arguments

@@ -87,6 +87,8 @@ class DecisionKind(StrEnum):
     APPROVED = "approved"
     DENIED = "denied"
     ANSWERED = "answered"
+    INSTEAD = "instead"
+    DISMISSED = "dismissed"
     EXPIRED = "expired"
 
 
@@ -165,6 +167,8 @@ DECISIONS: dict[DecisionKind, str] = {
     DecisionKind.APPROVED: "approved",
     DecisionKind.DENIED: "denied",
     DecisionKind.ANSWERED: "answered",
+    DecisionKind.INSTEAD: "result given instead",
+    DecisionKind.DISMISSED: "dismissed",
     DecisionKind.EXPIRED: "expired",
 }
 """What became of a question, as a word."""

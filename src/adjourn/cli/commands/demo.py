@@ -156,6 +156,7 @@ def _decider(on: Stage) -> Decider:
         for line in render(shown, min(out().width, 100) - 3):
             out().print(line)
         choice = await asyncio.to_thread(decide, interrupt)
+        assert choice.verb in ("approve", "deny", "answer")  # a prompt offers nothing else
         return TourChoice(choice.verb, choice.edit, choice.value, choice.note)
 
     return ask

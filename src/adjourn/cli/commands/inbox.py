@@ -1,4 +1,5 @@
-"""Commands with which a person decides: `inbox`, `approve`, `deny`, `answer`, `retry`."""
+"""Commands with which a person decides: `inbox`, `approve`, `deny`, `answer`, `dismiss`,
+`retry`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -163,7 +164,7 @@ def shown_digest(found: FoundInterrupt, choice: Choice) -> str:
         whole = seen.whole
     if (
         not whole
-        and choice.verb != "deny"
+        and choice.verb not in ("deny", "dismiss")
         and interrupt.kind in ("approval", "question", "in_doubt")
     ):
         raise NotShown(interrupt.ref)
@@ -248,6 +249,13 @@ def answer(
     text: Annotated[
         bool, typer.Option("--text", help="VALUE is a string, even if it looks like JSON.")
     ] = False,
+    instead: Annotated[
+        bool,
+        typer.Option(
+            "--instead",
+            help="VALUE is the result of an action that waits for approval; it does not run.",
+        ),
+    ] = False,
     digest: Digest = "",
     group: Group = None,
     request_id: RequestId = "",
@@ -258,17 +266,41 @@ def answer(
     their choices."""
 
     def make(interrupt: Interrupt) -> Choice:
-        return Choice(
-            "answer",
-            value
-            if text
-            else parse(value, interrupt.answer_schema if interrupt.kind == "question" else None),
-            note=note,
-        )
+        schema = None
+        if interrupt.kind == "question":
+            schema = interrupt.answer_schema
+        given = value
+        if not text:
+            given = parse(value, schema)
+        if instead:
+            return Choice("instead", given, note=note)
+        return Choice("answer", given, note=note)
 
     decider = person(db, by, group or (), right="decide")
     options = DecisionOptions(db, digest, request_id, wait, as_json, signing_key)
     _command(item, decider, make, options)
+
+
+@app.command()
+@says("Not dismissed")
+def dismiss(
+    item: InterruptId,
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    note: Note = "",
+    digest: Digest = "",
+    request_id: RequestId = "",
+    wait: Wait = None,
+    signing_key: SigningKeyFile = "",
+) -> None:
+    """Drop one question without an answer.
+
+    The tool that asked is told that it was dropped.
+    """
+    decider = person(db, by, right="decide")
+    options = DecisionOptions(db, digest, request_id, wait, as_json, signing_key)
+    _command(item, decider, lambda interrupt: Choice("dismiss", note=note), options)
 
 
 @app.command()

@@ -45,7 +45,7 @@ _asked = _Asked()
 class Choice:
     """What a person chose at the prompt, for the runtime's verb of that name."""
 
-    verb: Literal["approve", "deny", "answer"]
+    verb: Literal["approve", "deny", "answer", "instead", "dismiss"]
     value: Any = None
     edit: dict[str, Any] | None = None
     scope: Literal["once", "run"] = "once"

@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from adjourn.core.decision import word_of
 from adjourn.core.digest import action_digest
 from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.records import Asked, Closed, Decided, Suspended
@@ -54,7 +55,7 @@ def _how(last: Decided | Closed | None, edited: bool) -> str:
     if edited:
         return "edit"
     if isinstance(last, Decided):
-        return last.verdict
+        return word_of(last)
     if last:
         return last.why
     return ""

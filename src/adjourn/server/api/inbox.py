@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from adjourn.core.decision import Decision
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import (
+    AdjournError,
     AlreadyDecided,
     Conflict,
     InterruptClosed,
@@ -219,6 +220,66 @@ async def answer(c: ApiRequest) -> Any:
     )
 
 
+async def answer_instead(c: ApiRequest) -> Any:
+    """Give the result of a call in the place of its tool."""
+    b, found = c.body, await _decidable(c)
+    if found.kind != "approval":
+        raise InvalidAnswer(f"interrupt {found.id!r} ({found.kind}) is no approval")
+    return await _said(c, found, Decision.instead(b["result"], b.get("note", "")))
+
+
+async def dismiss(c: ApiRequest) -> Any:
+    """Drop a question."""
+    b, found = c.body, await _decidable(c)
+    return await _said(c, found, Decision.dismiss(b.get("note", "")))
+
+
+async def _said(c: ApiRequest, found: Interrupt, decision: Decision) -> Any:
+    return await _decided(
+        c,
+        found,
+        lambda digest: c.rt.answer(
+            found,
+            decision,
+            by=c.who.name,
+            digest=digest,
+            groups=c.who.groups,
+            request_id=c.request_id,
+        ),
+    )
+
+
+async def decide_all(c: ApiRequest) -> Any:
+    """Approve, deny or dismiss several; what came of each, in their order. Each is decided as it was
+    seen: what has another digest by now is refused."""
+    b = c.body
+    decision = Decision(b["decision"], note=b.get("note", ""))
+    items: dict[str, Interrupt] = {}
+    told: dict[str, RetriedError | None] = {}
+    for seen in b["items"]:
+        name = seen["ref"]
+        try:
+            found = await c.rt.interrupt(name)
+            await check_decider(c, found.run_id)
+            if found.digest != seen["digest"]:
+                raise StaleDecision(found.id, seen["digest"], found.digest)
+        except AdjournError as e:
+            told[name] = _refused(name, "", e)
+            items.pop(name, None)
+        else:
+            told.setdefault(found.ref, None)
+            items[found.ref] = found
+    for one in await c.rt.decide_all(
+        list(items.values()),
+        decision,
+        by=c.who.name,
+        groups=c.who.groups,
+        request_id=c.request_id,
+    ):
+        told[one.interrupt.ref] = _retried(one)
+    return {"items": [one for one in told.values() if one is not None]}
+
+
 async def retry_all(c: ApiRequest) -> Any:
     """Try all open errors again that are like this one, of those that were open when whoever asks
     had looked."""
@@ -247,3 +308,7 @@ def _retried(one: Retried) -> RetriedError:
         seq=one.seq or None,
         refused=refused_view(one.refused),
     )
+
+
+def _refused(ref: str, run_id: str, error: AdjournError) -> RetriedError:
+    return RetriedError(ref=ref, run_id=run_id, seq=None, refused=refused_view(error))

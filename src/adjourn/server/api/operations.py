@@ -127,6 +127,14 @@ CHOSEN_RUNS: dict[str, Schema] = {
 SIGNAL: Schema = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[^@]"}
 SAYS: Schema = {"type": "string", "minLength": 1, "maxLength": 80_000}
 AT: Schema = {"type": "integer", "minimum": 1, "maximum": 2**31}
+ITEM: Schema = {**KEY, "pattern": r"^[^\u0000]*$"}
+TOGETHER: Schema = {"enum": ["approve", "deny", "dismiss"]}
+ITEMS: Schema = {
+    "type": "array",
+    "items": thing(("ref", "digest"), ref=ITEM, digest=DIGEST),
+    "minItems": 1,
+    "maxItems": 1000,
+}
 DECIDES = (404, 409, 423)
 CONTROLS = (404, 409)
 
@@ -438,6 +446,33 @@ OPERATIONS = [
         ref(Done),
         problems=DECIDES,
         body=thing(("value", "digest"), value=ANYTHING, digest=DIGEST, note=NOTE),
+    ),
+    Operation(
+        "POST /interrupts/{interrupt}/instead",
+        "decide",
+        "Give the result of a call in the place of its tool, which does not run.",
+        inbox.answer_instead,
+        ref(Done),
+        problems=DECIDES,
+        body=thing(("result", "digest"), result=ANYTHING, digest=DIGEST, note=NOTE),
+    ),
+    Operation(
+        "POST /interrupts/{interrupt}/dismiss",
+        "decide",
+        "Drop a question without an answer.",
+        inbox.dismiss,
+        ref(Done),
+        problems=DECIDES,
+        body=thing(("digest",), digest=DIGEST, note=NOTE),
+    ),
+    Operation(
+        "POST /decisions",
+        "decide",
+        "Approve, deny or dismiss several interrupts; what came of each.",
+        inbox.decide_all,
+        answer(items=several(RetriedError)),
+        size=MAX_BODY,
+        body=thing(("decision", "items"), decision=TOGETHER, items=ITEMS, note=NOTE),
     ),
     Operation(
         "GET /interrupts/{interrupt}/before",

@@ -19,7 +19,7 @@ from adjourn.core.authority import (
     seated,
 )
 from adjourn.core.codec import legible
-from adjourn.core.decision import chosen
+from adjourn.core.decision import INSTEAD, chosen, is_instead, word_of
 from adjourn.core.digest import digest
 from adjourn.core.ids import local_event, public_id
 from adjourn.core.record_codec import dump, parse
@@ -153,7 +153,7 @@ def _told(sheet: Sheet, row: RunRow | None, command: Command) -> dict[str, Any]:
         case Decided():
             told = {
                 "interrupt": command.i,
-                "verdict": command.verdict,
+                "verdict": word_of(command),
                 "note": command.note,
                 "digest": command.digest,
             }
@@ -245,7 +245,8 @@ def _admit_decision(sheet: Sheet, row: RunRow, command: Decided) -> None:
     agrees = command.verdict == "approve" or (
         found.kind == "in_doubt" and command.value == {"choice": "run"}
     )
-    if (command.digest or agrees) and found.digest and command.digest != found.digest:
+    looked = agrees or is_instead(command)
+    if (command.digest or looked) and found.digest and command.digest != found.digest:
         raise StaleDecision(shown, command.digest, found.digest)
     _admit_shape(shown, found, command)
     check_sealed(sheet, row.id, command)
@@ -255,7 +256,8 @@ def _admit_decision(sheet: Sheet, row: RunRow, command: Decided) -> None:
         raise Refused(row.id, "answer", row.status.value, advice="only its undo can be decided")
     if found.kind in ("approval", "in_doubt"):
         _admit_approver(sheet, row, found, command)
-    if command.verdict == "approve" or found.kind in ("in_doubt", "error", "limit", "undo"):
+    goes_on = command.verdict == "approve" or is_instead(command)
+    if goes_on or found.kind in ("in_doubt", "error", "limit", "undo"):
         admit_under_halt(sheet, row, found)
 
 
@@ -270,6 +272,13 @@ def _why_closed(row: RunRow, found: InterruptRow) -> str:
     return "it no longer applies"
 
 
+_TAKES: dict[str, tuple[str, ...]] = {
+    "approval": ("approve", "deny", "instead"),
+    "question": ("value", "dismiss"),
+}
+"""The decisions that a kind of interrupt takes; every other kind takes a choice."""
+
+
 def _admit_shape(shown: str, found: InterruptRow, command: Decided) -> None:
     """What no fold could take in is not recorded. Whether an answer fits its schema is for its
     sender to check."""
@@ -277,13 +286,18 @@ def _admit_shape(shown: str, found: InterruptRow, command: Decided) -> None:
         raise InvalidAnswer(
             f"interrupt {bare(shown)} is waiting for {'time' if found.kind == 'timer' else 'an event'}"
         )
-    if (found.kind == "approval") == (command.verdict == "value"):
+    if word_of(command) not in _TAKES.get(found.kind, ("value",)):
         if found.kind == "approval":
             wants = "an approval or a denial"
         else:
             wants = "a value"
         raise InvalidAnswer(
             f"interrupt {bare(shown)} ({found.kind}) must be answered with {wants}, got {command.verdict!r}"
+        )
+    if is_instead(command) and (set(chosen(command)) != {INSTEAD} or command.edit is not None):
+        raise InvalidAnswer(
+            f"interrupt {bare(shown)}: a result in the place of the call comes alone, "
+            f"without an edit and without anything else"
         )
     if command.edit is not None and found.approvers > 1:
         raise InvalidAnswer(
@@ -304,8 +318,8 @@ def _admit_shape(shown: str, found: InterruptRow, command: Decided) -> None:
 
 
 def _admit_approver(sheet: Sheet, row: RunRow, found: InterruptRow, command: Decided) -> None:
-    """Who may agree: whoever fills a seat that is empty. That something happened is for one of them
-    to say; anybody may refuse."""
+    """Who may agree: whoever fills a seat that is empty. That something happened, and what a result
+    is, is for one of them to say; anybody may refuse."""
     asked = opened_by(sheet, found)
     assert isinstance(asked, Asked)
     if command.edit is not None and not may_edit(asked):
@@ -313,7 +327,12 @@ def _admit_approver(sheet: Sheet, row: RunRow, found: InterruptRow, command: Dec
             f"interrupt {public_id(row.id, found.i)!r}: a rule lets nobody change these arguments",
             advice="approve it as it is, or deny it with a note",
         )
-    happened = chosen(command).get("choice") == "happened"
+    if is_instead(command) and not may_edit(asked):
+        raise InvalidAnswer(
+            f"interrupt {public_id(row.id, found.i)!r}: a rule lets nobody answer in its place",
+            advice="approve it as it is, or deny it with a note",
+        )
+    happened = chosen(command).get("choice") == "happened" or is_instead(command)
     gate, agrees = gate_of(asked), says_yes(asked, command)
     if not gate or not (agrees or happened):
         return

@@ -16,6 +16,7 @@ from adjourn.core.authority import (
     says_yes,
     shapes,
 )
+from adjourn.core.decision import word_of
 from adjourn.core.digest import digest
 from adjourn.core.ids import CLOSE, local_event
 from adjourn.core.record_codec import dump
@@ -199,7 +200,7 @@ def _of_fork(started: Started, rest: Sequence[AnyRecord]) -> dict[str, Any]:
     if here.answers == "keep":
         kept: list[str] = []
         for record in rest:
-            if isinstance(record, Decided) and record.verdict == "value":
+            if isinstance(record, Decided) and word_of(record) in ("value", "instead", "dismiss"):
                 kept.append(record.i)
         told["kept"] = kept[:KEPT]
     return told
