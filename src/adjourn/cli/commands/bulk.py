@@ -49,7 +49,9 @@ def bulk(
     search: Annotated[
         str,
         typer.Option(
-            metavar="TEXT", help="Only runs that `adjourn runs --search` finds.", show_default=False
+            metavar="TEXT",
+            help="Only runs with these words or keys, as in `adjourn runs`.",
+            show_default=False,
         ),
     ] = "",
     every: Annotated[bool, typer.Option("--all", help="All runs; nothing else is asked.")] = False,
