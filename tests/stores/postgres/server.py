@@ -67,6 +67,7 @@ class PostgresServer:
         self._made: list[str] = []
         self._process: subprocess.Popen[bytes] | None = None
         self._template = ""
+        self._admin: psycopg.Connection | None = None
         _remove_the_abandoned()
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=PLACE))
         (self.folder / OWNER).write_text(str(os.getpid()))
@@ -109,6 +110,9 @@ class PostgresServer:
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """End it: SIGINT cuts connections and writes a checkpoint, SIGQUIT is a crash."""
+        if self._admin is not None:
+            self._admin.close()
+            self._admin = None
         if self._process is not None:
             self._process.send_signal(how)
             self._process.wait(PATIENCE)
@@ -143,12 +147,14 @@ class PostgresServer:
 
     def _make(self, how: str = "") -> str:
         """The name of a new database. Old ones make room for it."""
+        if self._admin is None:
+            self._admin = psycopg.connect(self.address("postgres"), autocommit=True)
         for old in self._made[:-KEPT]:
             with suppress(psycopg.errors.ObjectInUse):
-                self.execute(f"drop database {old}")
+                self._admin.execute(f"drop database {old}".encode())
                 self._made.remove(old)
         name = f"adjourn_{next(self._numbers)}"
-        self.execute(f"create database {name} {how}")
+        self._admin.execute(f"create database {name} {how}".encode())
         self._made.append(name)
         return name
 
