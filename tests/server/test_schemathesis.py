@@ -23,14 +23,15 @@ negative_data_rejection.expected-statuses = ["400", "401", "403", "404", "405", 
 generation.max-examples = {stateful}
 
 # Whether an answer fits its question, an edit its tool, or a number a boundary is known to the run, not to the document; nor does
-# that know whether an id that an author chose names one interrupt or several, which keys a search has, or that many runs are either
-# named or found.
+# that know whether an id that an author chose names one interrupt or several, which keys a search has, that many runs are either
+# named or found, or which names could be taken for another's.
 [[operations]]
 include-name = [
     "POST /api/v1/interrupts/{{interrupt}}/answer", "POST /api/v1/interrupts/{{interrupt}}/approve",
     "POST /api/v1/interrupts/{{interrupt}}/deny", "POST /api/v1/runs/{{run}}/fork", "POST /api/v1/runs/{{run}}/resume",
     "POST /api/v1/interrupts/{{interrupt}}/retry-all", "GET /api/v1/interrupts/{{interrupt}}/alike",
     "GET /api/v1/runs", "POST /api/v1/runs/bulk", "POST /api/v1/runs/deny-all",
+    "POST /api/v1/people",
 ]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "403", "404", "409", "422", "423", "429"]
 """

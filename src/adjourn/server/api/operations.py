@@ -174,6 +174,7 @@ OPERATIONS = [
         "Pause, resume or cancel many runs: what came of each.",
         bulk.command_runs,
         BULK,
+        size=MAX_BODY,
         body=thing(("verb",), verb={"enum": ["pause", "resume", "cancel"]}, **CHOSEN_RUNS),
     ),
     Operation(
@@ -182,6 +183,7 @@ OPERATIONS = [
         "Deny every call of many runs that waits for an approval: what came of each.",
         bulk.deny_runs,
         BULK,
+        size=MAX_BODY,
         body=thing((), **CHOSEN_RUNS),
     ),
     Operation(
