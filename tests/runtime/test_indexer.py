@@ -4,6 +4,7 @@ import asyncio
 import logging
 
 import pytest
+from tests.logs import ours
 from tests.runtime.world import LIMIT, Ledger, completed, notes
 
 from adjourn import Runtime
@@ -78,5 +79,5 @@ async def test_a_store_that_fails_is_told_of_once_and_tried_again(caplog: pytest
             while store.tries < 5:
                 await asyncio.sleep(0)
         await at_work.close()
-    said = [record.getMessage() for record in caplog.records if record.name == "adjourn.index"]
+    said = [record.getMessage() for record in ours(caplog) if record.name == "adjourn.index"]
     assert said == ["the index of runs is not up to date: the disk is full"]

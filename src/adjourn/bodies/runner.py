@@ -17,7 +17,7 @@ from adjourn.core.codec import text_of
 from adjourn.core.effect import Effect
 from adjourn.core.records import Doubted, Fact, Faulted, Returned, Suspended, Yielded
 from adjourn.driver import unfinished_bodies as flights
-from adjourn.driver.fork_guard import end_if_forked
+from adjourn.driver.identity import end_if_forked
 from adjourn.driver.program import StepHandle
 from adjourn.driver.threads import Flight
 from adjourn.errors import InDoubt, LeaseLost, PauseRequest, StoreError, ToolFailed

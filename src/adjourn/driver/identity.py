@@ -113,3 +113,13 @@ def life_of(worker: str) -> Life:
 def is_dead(worker: str) -> bool:
     """Whether a worker of this machine is certainly gone."""
     return life_of(worker) is Life.DEAD
+
+
+def end_if_forked(process: int) -> None:
+    """A body forked and came back twice: the copy must not go on as a second worker.
+
+    Args:
+        process: the id of the process in which the body began.
+    """
+    if os.getpid() != process:
+        os._exit(0)

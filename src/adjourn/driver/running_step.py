@@ -11,7 +11,7 @@ from adjourn.core.records import Broke, Fact, Summarised
 from adjourn.core.request_digest import Outgoing
 from adjourn.core.state import State
 from adjourn.core.usage import Usage
-from adjourn.driver.fork_guard import end_if_forked
+from adjourn.driver.identity import end_if_forked
 from adjourn.driver.live_feed import Published, TextArrived
 
 if TYPE_CHECKING:
