@@ -4,7 +4,7 @@ import asyncio
 import re
 
 from playwright.async_api import Browser, expect
-from tests.browser.world import Visit, World, eventually, visit
+from tests.browser.world import LIMIT, Visit, World, eventually, visit
 
 from adjourn.core.records import Decided
 
@@ -59,6 +59,27 @@ async def test_edit_keeps_types_and_only_the_edit_runs(ana: Visit) -> None:
     [decided] = await on.records(run, Decided)
     assert decided.edit == {"order_id": "4417", "cents": 39900, "notify": False, "memo": "less"}
     assert [line for line in on.ledger() if run in line] == [f"refund {run} 4417 39900 False less"]
+
+
+HOLD = """() => {
+  const real = window.requestAnimationFrame.bind(window), held = [];
+  window.requestAnimationFrame = (f) => held.push(f);
+  window.release = () => { window.requestAnimationFrame = real; held.forEach((f) => real(f)); };
+}"""
+FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+async def test_who_is_in_a_field_already_is_not_moved_to_the_first_one(ana: Visit) -> None:
+    """On a slow machine an amount would be typed into the number of the order."""
+    page = ana.page
+    await opened(ana, "refunds")
+    await page.evaluate(HOLD)
+    await page.locator("[data-verb=edit]").click()
+    cents = page.get_by_role("textbox", name="cents")
+    await cents.focus(timeout=LIMIT * 1000)
+    await page.evaluate("() => window.release()")
+    await page.evaluate(FRAMES)
+    assert await cents.evaluate("(field) => field === document.activeElement")
 
 
 async def test_a_wrong_edit_is_refused_at_its_field_and_nothing_is_sent(ana: Visit) -> None:

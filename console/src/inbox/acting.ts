@@ -76,9 +76,11 @@ export function useActs(d: Deciding, extra: Form | null, onward: (to?: string) =
 
 const FRAMES = 30;
 
-/** The first field of the form that is about to be drawn; its controls may come a few frames later. */
+/** The first field of the form that is about to be drawn; its controls may come a few frames later. Who is in a field by then stays
+    there: what they type must not go into another one. */
 function focusFirst(frames: number): void {
   requestAnimationFrame(() => {
+    if (document.activeElement?.matches("input, textarea, select, .form.editing *")) return;
     const first = document.querySelector<HTMLElement>(".form.editing :is(input, textarea, select, button)");
     if (first) first.focus();
     else if (frames) focusFirst(frames - 1);
