@@ -44,6 +44,12 @@ By = Annotated[
         show_default="your user name here",
     ),
 ]
+StatusFilter = Annotated[
+    str, typer.Option("--status", help="Only runs with this status.", show_default=False)
+]
+AgentFilter = Annotated[
+    str, typer.Option("--agent", help="Only runs of this agent or flow.", show_default=False)
+]
 Reason = Annotated[str, option("TEXT", "Why; it is recorded.", "--reason")]
 Note = Annotated[str, option("TEXT", "A comment; it is recorded.", "--note")]
 Group = Annotated[

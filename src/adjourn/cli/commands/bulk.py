@@ -8,7 +8,16 @@ from rich.text import Text
 
 from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import with_runtime
-from adjourn.cli.options import By, Db, DryRun, Json, Reason, RequestId
+from adjourn.cli.options import (
+    AgentFilter,
+    By,
+    Db,
+    DryRun,
+    Json,
+    Reason,
+    RequestId,
+    StatusFilter,
+)
 from adjourn.cli.person import person
 from adjourn.cli.terminal.console import is_attended, out, print_json, say
 from adjourn.cli.terminal.format import DIM, count, status_mark
@@ -40,12 +49,8 @@ def bulk(
     db: Db = None,
     as_json: Json = False,
     by: By = None,
-    status: Annotated[
-        str, typer.Option(help="Only runs with this status.", show_default=False)
-    ] = "",
-    agent: Annotated[
-        str, typer.Option(help="Only runs of this agent or flow.", show_default=False)
-    ] = "",
+    status: StatusFilter = "",
+    agent: AgentFilter = "",
     search: Annotated[
         str,
         typer.Option(

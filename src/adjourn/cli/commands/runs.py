@@ -14,7 +14,7 @@ from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.last_list import ShownItem
 from adjourn.cli.loaded_run import LoadedRun, load_run
 from adjourn.cli.opened_database import address_of, with_runtime
-from adjourn.cli.options import Db, Json, RunId, option
+from adjourn.cli.options import AgentFilter, Db, Json, RunId, StatusFilter, option
 from adjourn.cli.runs_watcher import RunsWatcher
 from adjourn.cli.suggestions import agents_of, check_known
 from adjourn.cli.terminal.console import (
@@ -59,12 +59,8 @@ app = typer.Typer()
 def runs(
     db: Db = None,
     as_json: Json = False,
-    status: Annotated[
-        str, typer.Option(help="Only runs with this status.", show_default=False)
-    ] = "",
-    agent: Annotated[
-        str, typer.Option(help="Only runs of this agent or flow.", show_default=False)
-    ] = "",
+    status: StatusFilter = "",
+    agent: AgentFilter = "",
     session: Annotated[
         str, typer.Option(help="Only runs of this session.", show_default=False)
     ] = "",

@@ -206,18 +206,7 @@ async def answer(c: ApiRequest) -> Any:
     value = b["value"]
     if b.get("note"):
         value = Decision.value(value, b["note"])
-    return await _decided(
-        c,
-        found,
-        lambda digest: c.rt.answer(
-            found,
-            value,
-            by=c.who.name,
-            digest=digest,
-            groups=c.who.groups,
-            request_id=c.request_id,
-        ),
-    )
+    return await _said(c, found, value)
 
 
 async def answer_instead(c: ApiRequest) -> Any:
@@ -234,13 +223,14 @@ async def dismiss(c: ApiRequest) -> Any:
     return await _said(c, found, Decision.dismiss(b.get("note", "")))
 
 
-async def _said(c: ApiRequest, found: Interrupt, decision: Decision) -> Any:
+async def _said(c: ApiRequest, found: Interrupt, value: Any) -> Any:
+    """Record a value or a decision as the answer of whoever asks."""
     return await _decided(
         c,
         found,
         lambda digest: c.rt.answer(
             found,
-            decision,
+            value,
             by=c.who.name,
             digest=digest,
             groups=c.who.groups,
