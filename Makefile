@@ -5,6 +5,7 @@
 # make docs       the documentation, into site/                  make console    the web console, into the package
 # make lock       pin the requirements again (needs uv)          make release    wheel and sdist, checked and tried out
 # make test-pythons  test-fast on every Python that is here      make bench-peers, performance   beside other frameworks
+# make fleet-campaign  kill workers, engines and databases       make bench-fleet   PostgreSQL and engines; the page of capacity
 
 PYTHON ?= python3
 ARGS   ?=
@@ -12,12 +13,17 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 MOCK   := tests/models
+MCP    := tests/mcp
+ENGINES := tests/engines
+FRONTS := tests/front_ends
 
+# What is compiled is kept, also where a shell says otherwise: hundreds of tests start processes.
+unexport PYTHONDONTWRITEBYTECODE
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: setup demo test test-fast test-pythons crash check lint types check-console format release
-.PHONY: bench bench-peers performance docs pictures console lock clean
+.PHONY: setup demo test test-fast test-pythons crash fleet-campaign check lint types check-console format release
+.PHONY: conformance bench bench-fleet bench-peers performance docs pictures console lock clean
 
 setup: $(VENV)/.dev console
 
@@ -25,11 +31,14 @@ setup: $(VENV)/.dev console
 demo: $(if $(wildcard $(VENV)/.dev),$(VENV)/.dev,$(VENV)/.run) console
 	$(BIN)/adjourn demo
 
-test: $(VENV)/.dev mock console browser postgres
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 --alone $(ARGS)
+# A third process uses the time in which two wait for a browser or a database. What is compiled first is compiled once.
+test: $(VENV)/.dev mock console browser postgres programs
+	$(BIN)/python -m compileall -q src tests
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 --alone $(ARGS)
 
 # Nothing but the environment is needed: no Node, no browser, no network.
 test-fast: $(VENV)/.dev
+	$(BIN)/python -m compileall -q src tests
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal --max-worker-restart 0 --fast $(ARGS)
 
 # Each in an environment of its own, .venv-pythons/3.11 and so on.
@@ -38,6 +47,17 @@ test-pythons:
 
 crash: $(VENV)/.dev postgres
 	$(BIN)/python -m pytest -q tests/crash tests/runtime/test_soak.py -m crash $(ARGS)
+
+# 200 runs over four workers of each engine on each store, while workers, engines and databases are killed; a cluster of
+# Restate that loses its nodes; 500 connections to PostgreSQL that are cut.
+fleet-campaign: $(VENV)/.dev postgres mock
+	ADJOURN_KEEP_FIGURES=1 $(BIN)/python -m pytest -q tests/engines tests/stores/postgres -m crash $(ARGS)
+	$(BIN)/python bench/report.py
+
+# The protocol's own conformance kit, over our MCP server and client. Its Node is newer than most systems', so it is PyPI's.
+conformance: $(VENV)/.dev $(MCP)/conformance/node_modules/.installed
+	$(PIP) install --quiet --require-hashes -r requirements/console.txt
+	$(BIN)/python -m tests.mcp.conformance.campaign $(BIN)/node
 
 check: lint types check-console
 
@@ -68,12 +88,17 @@ PEERS := $(patsubst bench/peers/requirements/%.txt,%,$(wildcard bench/peers/requ
 bench-peers: $(VENV)/.dev $(PEERS:%=.venv-peers/%/.installed)
 	$(BIN)/python bench/run.py --peers $(ARGS)
 
+# PostgreSQL and engines, beside a raw commit of the same server; then the page about capacity is made of it.
+bench-fleet: $(VENV)/.dev postgres mock
+	$(BIN)/python bench/run.py --fleet $(ARGS)
+	$(BIN)/python bench/report.py
+
 .venv-peers/%/.installed: bench/peers/requirements/%.txt
 	$(PYTHON) -m venv .venv-peers/$*
 	.venv-peers/$*/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r $<
 	@touch $@
 
-# The documentation's page of what they found.
+# The documentation's pages of what they found.
 performance: $(VENV)/.dev
 	$(BIN)/python bench/report.py
 
@@ -88,7 +113,7 @@ docs: $(VENV)/.dev
 
 clean:
 	rm -rf .venv .venv-peers .venv-pythons site build dist docs/reference/api .pytest_cache .ruff_cache .hypothesis
-	rm -rf $(MOCK)/node_modules $(CONSOLE)/node_modules $(STATIC)
+	rm -rf tests/deploy/programs $(MOCK)/node_modules $(MCP)/node_modules $(ENGINES)/node_modules $(FRONTS)/node_modules $(CONSOLE)/node_modules $(STATIC)
 	find src tests examples bench -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # --- the environment -------------------------------------------------------------------------------------------------
@@ -127,18 +152,26 @@ browser:
 postgres:
 	@tests/stores/postgres/install.sh
 
-# The mock provider server. Without npm the tests that talk to it say why they are skipped.
+# What checks the files of deploy/, from the system's packages.
+.PHONY: programs
+programs:
+	@tests/deploy/install.sh
+
+# What tests talk to and npm has: the mock provider server, servers of tools, Restate, and clients of front ends. Without npm those tests say why they are skipped.
 .PHONY: mock
-ifeq ($(and $(wildcard $(MOCK)/package.json),$(shell command -v npm)),)
+ifeq ($(shell command -v npm),)
 mock:
 else
-mock: $(MOCK)/node_modules/.installed
+mock: $(MOCK)/node_modules/.installed $(MCP)/node_modules/.installed $(ENGINES)/node_modules/.installed $(FRONTS)/node_modules/.installed
 endif
 
-NPM_LOCK := $(wildcard $(MOCK)/package-lock.json)
+# Not every registry has what vite's bundler needs on other systems, and `npm ci` refuses a lock without it.
+$(FRONTS)/node_modules/.installed $(MCP)/conformance/node_modules/.installed: %/node_modules/.installed: %/package.json %/package-lock.json
+	cd $* && npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
 
-$(MOCK)/node_modules/.installed: $(wildcard $(MOCK)/package.json) $(NPM_LOCK)
-	cd $(MOCK) && npm $(if $(NPM_LOCK),ci,install --no-package-lock) --ignore-scripts --no-audit --no-fund --loglevel=error
+%/node_modules/.installed: %/package.json %/package-lock.json
+	cd $* && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 # --- the pins --------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """What should be reached, beside what was measured. A goal is a limit, or a multiple of another figure of the same run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 Figures = dict[str, float]
@@ -118,6 +118,44 @@ LINES = [
     Line("from adjourn import Agent, Runtime, tool; CPU", "ms", at("imports adjourn.ms"), at("imports floor.ms"), more=50),
 ]  # fmt: skip
 
+ENGINES = {"store": "workers alone", "restate": "Restate", "temporal": "Temporal"}
+
+
+def cost(measurement: str, figure: str) -> Figure:
+    return at(f"fleet_cost.{measurement}.{figure}")
+
+
+def engine_lines(kind: str, title: str) -> list[Line]:
+    return [
+        Line(f"{title}: durable steps per second, 40 runs in one worker", "/s", cost(f"steps 40 {kind}", "steps_s"),
+             cost("steps 40", "steps_s")),
+        Line(f"{title}: word → claimed in another process", "ms", cost(f"words 60 {kind}", "ms"), cost("words 60", "ms")),
+        Line(f"{title}: CPU of its server for a start, a pause and an answer", "ms", cost(f"words 60 {kind}", "engine_ms")),
+        Line(f"{title}: CPU of the worker for them", "ms", cost(f"words 60 {kind}", "worker_ms"), cost("words 60", "worker_ms")),
+    ]  # fmt: skip
+
+
+BESIDE = "beside 100000 1000000"
+FLEET_LINES = [
+    Line("durable steps per second, 40 runs in one worker", "/s", cost("steps 40", "steps_s"), cost("crowd 40", "floor_s"), least=2500),
+    Line("the same, CPU of the worker for a turn", "ms", cost("steps 40", "cpu_ms")),
+    Line("the same, CPU of PostgreSQL for a turn", "ms", cost("steps 40", "postgres_ms")),
+    Line("the same, write-ahead log of a turn", "bytes", cost("steps 40", "wal_bytes")),
+    Line("one commit of one run", "ms", cost("commits 300", "ms"), cost("commits 300", "floor_ms"), times=3),
+    Line("commits per second, 40 runs at once", "/s", cost("crowd 40", "commits_s"), cost("crowd 40", "floor_s")),
+    Line("word → claimed in another process, median", "ms", cost("words 60", "ms"), most=10),
+    Line("the same, 95 of 100 within", "ms", cost("words 60", "p95_ms")),
+    Line("the same, acknowledged", "ms", cost("words 60", "told_ms")),
+    Line("40 commits at once beside 100,000 parked runs", "ms", cost(BESIDE, "parked_ms"), cost(BESIDE, "none_ms"), times=1.1),
+    Line("40 commits at once beside 1,000,000 finished runs", "ms", cost(BESIDE, "finished_ms"), cost(BESIDE, "none_ms"), times=1.1),
+    Line("first 50 of 100,000 pending", "ms", cost(BESIDE, "inbox_ms"), most=2),
+    Line("first 50 of 1,000,000 finished runs", "ms", cost(BESIDE, "list_ms")),
+    Line("a parked run on disk", "bytes", cost("words 60", "parked_bytes")),
+    Line("connections cut under load (pg_terminate_backend)", "", cost("cuts 500", "cut"), least=500),
+    Line("facts twice or missing after that", "", cost("cuts 500", "wrong"), most=0),
+    *(line for kind, title in ENGINES.items() if kind != "store" for line in engine_lines(kind, title)),
+]  # fmt: skip
+
 PEERS = {
     "langgraph": "LangGraph", "langgraph-delta": "LangGraph, delta channel", "dbos": "DBOS", "pydantic_ai": "Pydantic AI + DBOS",
     "openai_agents": "OpenAI Agents", "agent_framework": "Microsoft Agent Framework", "agently": "Agently",
@@ -133,10 +171,10 @@ def shown(value: float | None) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def rows(figures: Figures) -> list[tuple[str, ...]]:
+def rows(figures: Figures, lines: Sequence[Line] = LINES) -> list[tuple[str, ...]]:
     """The measured figures beside what they are compared with, and the goals."""
     found: list[tuple[str, ...]] = []
-    for line in LINES:
+    for line in lines:
         value, beside = line.figure(figures), line.beside(figures)
         if value is None:
             continue

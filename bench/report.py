@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import capacity
+import survival
 from goals import HEAD, LINES, PEER_HEAD, PEERS, Figures, peer_goals, peer_rows, rows, shown
 
 HERE = Path(__file__).parent
@@ -103,6 +105,9 @@ def picture(title: str, unit: str, groups: list[tuple[str, Bars]]) -> str:
 def files(results: dict[str, Any]) -> dict[Path, str]:
     """Everything that is made of the results, by where it is kept."""
     made = {DOCS / "performance.md": page(results)}
+    if fleet := results.get("fleet"):
+        survived = survival.section(results.get("campaign", {}), markdown)
+        made[DOCS / "capacity.md"] = capacity.page(fleet, under(fleet["machine"]), markdown, survived)
     if others := results.get("peers"):
         figures: Figures = others["medians"]
         for name, title, unit, what, figure in (

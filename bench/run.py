@@ -5,20 +5,25 @@ two synchronous commits a turn of the same payload, without an agent, a loop or 
 On a busy machine trust bytes, then ratios inside one run, then CPU, and wall time last.
 
 `run.py --peers` (`make bench-peers`) measures the same turn in other frameworks, each in its own environment.
+`run.py --fleet` (`make bench-fleet`) measures PostgreSQL and engines, beside a raw commit of the same server.
 """
 
 import json
 import os
 import platform
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from goals import HEAD, LINES, PEER_HEAD, PEERS, Figures, peer_goals, peer_rows, rows, shown, table
+from capacity import simulated
+from goals import FLEET_LINES, HEAD, LINES, PEER_HEAD, PEERS, Figures, Line, peer_goals, peer_rows, rows, shown, table
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
@@ -92,6 +97,40 @@ def peer(name: str, what: str, n: int, times: int) -> Measurement:
     return Measurement(f"peers.{module}.{what}", (str(n), mode or "default"), times, python, f"{name}.{what} {n}", 60.0)
 
 
+def fleet() -> list[Measurement]:
+    """PostgreSQL beside a raw commit, and what engines add."""
+    plan = [
+        ("commits", ("300",), 3),
+        ("crowd", ("40",), 3),
+        ("steps", ("40",), 3),
+        ("words", ("60",), 3),
+        ("beside", ("100000", "1000000"), 1),
+        ("cuts", ("500",), 1),
+        *((name, (count, kind), 1) for kind in ("restate", "temporal") for name, count in (("steps", "40"), ("words", "60"))),
+    ]  # fmt: skip
+    return [Measurement(f"fleet_cost.{name}", arguments, times) for name, arguments, times in plan]
+
+
+@contextmanager
+def database() -> Generator[None]:
+    """A server of the tests, with its files on the disk where temporary files live; measurements find it in their environment."""
+    sys.path.insert(0, str(HERE.parent))
+    from tests.stores.postgres.server import PostgresServer, programs
+
+    found = programs()
+    if found is None:
+        raise SystemExit("there is no PostgreSQL here: tests/stores/postgres/install.sh installs it on Debian")
+    server = PostgresServer(found, Path(tempfile.gettempdir()))
+    server.settings |= {"shared_buffers": "256MB", "max_wal_size": "4GB"}
+    with server:
+        os.environ["ADJOURN_BENCH_POSTGRES"] = json.dumps({"address": server.address(""), "pid": server.pid})
+        os.environ["PYTHONPATH"] = str(HERE.parent)
+        try:
+            yield
+        finally:
+            server.stop(signal.SIGQUIT)  # its files go: nobody waits for a last checkpoint of a million runs
+
+
 FAILED: list[str] = []
 """What did not end well. The others are measured all the same."""
 
@@ -102,18 +141,33 @@ def measure(what: Measurement, compiled: str) -> dict[str, float]:
     Nothing if it fails, or if a peer does not end in time."""
     command = [what.python, str(HERE / "one.py"), what.function, *what.arguments]
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": compiled, "PYTHONDONTWRITEBYTECODE": ""}
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=what.timeout, check=False, env=environment, cwd=compiled
+    out, err = (
+        Path(compiled) / "out",
+        Path(compiled) / "err",
+    )  # files: whoever it started may hold a pipe open after its end
+    with out.open("w") as told, err.open("w") as why:
+        process = subprocess.Popen(
+            command, stdout=told, stderr=why, env=environment, cwd=compiled, start_new_session=True
         )
-    except subprocess.TimeoutExpired:
-        if what.python == sys.executable:
-            FAILED.append(f"{what.name} did not end within {what.timeout:.0f} s")
+        try:
+            code = process.wait(what.timeout)
+        except subprocess.TimeoutExpired:
+            if what.python == sys.executable:
+                FAILED.append(f"{what.name} did not end within {what.timeout:.0f} s")
+            return {}
+        finally:
+            end_all(process)
+    if code:
+        FAILED.append(f"{' '.join(command[1:])} failed:\n{err.read_text()}")
         return {}
-    if done.returncode:
-        FAILED.append(f"{' '.join(command[1:])} failed:\n{done.stderr}")
-        return {}
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(out.read_text().splitlines()[-1])
+
+
+def end_all(process: "subprocess.Popen[bytes]") -> None:
+    """End a measurement and whatever it started: its worker, an engine's server."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def rounds(plan: list[Measurement], wanted: list[str]) -> list[Measurement]:
@@ -125,38 +179,49 @@ def rounds(plan: list[Measurement], wanted: list[str]) -> list[Measurement]:
 
 def main() -> None:
     words = sys.argv[1:]
-    others = "--peers" in words
+    section = next((name for name in ("peers", "fleet") if f"--{name}" in words), "own")
     wanted = [word for word in words if not word.startswith("-")]
     began, load = time.time(), os.getloadavg()[0]
     seen: dict[str, list[float]] = {}
-    with tempfile.TemporaryDirectory(prefix="adjourn-bench-") as compiled:
-        for entry in rounds(peers() if others else own(), wanted):
-            if sys.stderr.isatty():
-                print(f"\r{time.time() - began:5.0f} s  {entry.name:40s}\r", end="", file=sys.stderr, flush=True)
+    plan = {"own": own, "peers": peers, "fleet": fleet}[section]()
+    with ExitStack() as stack:
+        compiled = stack.enter_context(tempfile.TemporaryDirectory(prefix="adjourn-bench-"))
+        if section == "fleet":
+            stack.enter_context(database())
+        for entry in rounds(plan, wanted):
+            since = time.time()
             for figure, value in measure(entry, compiled).items():
                 seen.setdefault(f"{entry.name}.{figure}", []).append(value)
+            print(f"{since - began:5.0f} s + {time.time() - since:4.0f}  {entry.name}", file=sys.stderr, flush=True)
     medians: Figures = {name: statistics.median(values) for name, values in seen.items()}
     machine: dict[str, Any] = {
         "python": platform.python_version(), "cores": os.cpu_count(), "load": round(load, 1), "seconds": round(time.time() - began),
-        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "date": time.strftime("%Y-%m-%d", time.gmtime()), "load_end": round(os.getloadavg()[0], 1),
     }  # fmt: skip
     print(
         f"Python {machine['python']}, {machine['cores']} cores, {machine['seconds']} s at load {machine['load']}",
         end="",
     )
-    print(f"; an fsync takes {shown(medians.get('floor.fsync 200.us'))} µs\n" if not others else "\n")
-    if others:
+    print(f"; an fsync takes {shown(medians.get('floor.fsync 200.us'))} µs\n" if section == "own" else "\n")
+    goals = told(section, medians)
+    print(f"\n{sum(reached for _, reached in goals)} of {len(goals)} goals reached")
+    if not wanted:
+        found = {"machine": machine, "medians": medians, "all": seen}
+        keep(section, {**found, "capacity": simulated(medians)} if section == "fleet" else found)
+    if FAILED:
+        raise SystemExit("\n".join(FAILED))
+
+
+def told(section: str, medians: Figures) -> list[tuple[str, bool]]:
+    """Print the table; its goals."""
+    if section == "peers":
         print(table([PEER_HEAD, *peer_rows(medians)]))
         goals = peer_goals(medians)
         print("\n" + "\n".join(f"{text}: {'ok' if reached else 'missed'}" for text, reached in goals))
-    else:
-        print(table([HEAD, *rows(medians)]))
-        goals = [goal for line in LINES for goal in line.goals(medians)]
-    print(f"\n{sum(reached for _, reached in goals)} of {len(goals)} goals reached")
-    if not wanted:
-        keep("peers" if others else "own", {"machine": machine, "medians": medians, "all": seen})
-    if FAILED:
-        raise SystemExit("\n".join(FAILED))
+        return goals
+    lines: list[Line] = LINES if section == "own" else FLEET_LINES
+    print(table([HEAD, *rows(medians, lines)]))
+    return [goal for line in lines for goal in line.goals(medians)]
 
 
 def keep(section: str, found: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ const options = {
   entryPoints: [
     { in: join(here, "src", "main.tsx"), out: "console" },
     { in: join(here, "src", "stream.ts"), out: "stream" }, // the shared worker: one stream for all tabs
+    { in: join(here, "src", "push_worker.ts"), out: "push" }, // the service worker: messages while no tab is open
     { in: join(here, "src", "style.css"), out: "console" },
     { in: join(here, "src", "demo.tsx"), out: "demo" }, // only the demo's page loads it
   ],

@@ -26,9 +26,9 @@ class TooSlow(TimeoutError):
     """A guarantee in seconds was not kept."""
 
 
-def in_time(seconds: float, limit: float) -> None:
-    """Assert that something took less than `limit` seconds."""
-    if seconds >= limit:
+def in_time(seconds: float, limit: float, slack: float = 1) -> None:
+    """Assert that something took less than `limit` seconds, times a slack where the test itself keeps the machine busy."""
+    if seconds >= limit * slack:
         raise TooSlow(f"it took {seconds:.3f} s, and {limit} s are promised")
 
 

@@ -1,22 +1,29 @@
 """What holds for every test: asyncio, no keys of the developer's own, no deadline on property tests."""
 
+import gc
 import logging
 import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from tests import lanes
 from tests.again import TriedAgain
 from tests.alone import Alone
+from tests.images import images
 from tests.lawful import every_plan
 from tests.slowest import SlowestFiles
 from tests.stores.postgres.server import postgres  # noqa: F401  # pyright: ignore[reportUnusedImport]  a fixture
 
+from adjourn.driver.metrics import Meter
+from adjourn.stores.run_row import open_stores
 from adjourn.testing.oracle import Oracle, every_transaction
 
 pytest.register_assert_rewrite("adjourn.testing.store_contract")
 
+FROM_NOTHING = Path(__file__).parent / "stores"
 SECRETS = ("ADJOURN_SECRET", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY")
 
 # Seconds on a busy machine say nothing about the code; in CI the examples are the same every time.
@@ -43,6 +50,12 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
+def pytest_collection_finish() -> None:
+    """Every test that was read stays to the end: the collector need not go through them again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
@@ -56,6 +69,40 @@ def log() -> Iterator[None]:
     yield
     logger.handlers[:], logger.propagate = before[0], before[1]
     logger.setLevel(before[2])
+
+
+def process_wide() -> dict[str, object]:
+    """What a test could leave behind for all that come after it in its process."""
+    settings = {name: value for name, value in os.environ.items() if name.startswith("ADJOURN_")}
+    return {"telemetry": Meter.watch, "directory": os.getcwd(), "trace": sys.gettrace(), "settings": settings}
+
+
+@pytest.fixture(autouse=True)
+def unchanged() -> Iterator[None]:
+    """A test leaves its process as it found it: what it does not put back fails itself, not a test after it."""
+    before = process_wide()
+    yield
+    after, Meter.watch = process_wide(), None
+    assert after == before, "switched on for the whole process, and left so"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def strangers() -> Iterator[None]:
+    """A store that a module left open is not asked for keys by the modules after it: its folder may be gone."""
+    before = set(open_stores)
+    yield
+    for left in set(open_stores) - before:
+        open_stores.discard(left)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def databases(request: pytest.FixtureRequest) -> Iterator[None]:
+    """New databases are copies of one, except where the making of them is the subject: in tests of stores."""
+    if FROM_NOTHING in request.path.parents:
+        yield
+        return
+    with images():
+        yield
 
 
 @pytest.fixture(autouse=True)

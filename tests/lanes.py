@@ -8,11 +8,13 @@ import sys
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 
-FOLDERS = ("browser", "console", "control", "crash", "models", "server", "zoo")
+TESTS = Path(__file__).parent
+FOLDERS = ("browser", "console", "control", "crash", "deploy", "front_ends", "mcp", "models", "server", "zoo")
 STARTING = ("begin", "browser", "mock_process", "office", "postgres", "process", "terminal", "worker")
 # Files, or single tests, that start something or take seconds.
 SLOW = (
@@ -36,12 +38,14 @@ SLOW = (
     "cli/test_commands.py::test_the_version_loads_neither_a_terminal_library_nor_other_commands",
     "cli/test_db.py::test_a_backup_is_restored_and_the_way_back_is_printed",
     "cli/test_doctor.py::test_a_run_whose_worker_died",
+    "cli/test_encrypted_runs.py",
     "cli/test_event_loop.py",
     "cli/test_hints.py",
     "cli/test_hostile.py",
     "cli/test_interrupt_lookup.py",
     "cli/test_person.py",
     "cli/test_runs_watch.py",
+    "cli/test_schedule.py::test_two_processes_start_each_moment_once_and_end_at_a_signal",
     "cli/test_shown.py",
     "cli/test_user.py",
     "core/test_commute.py",
@@ -62,6 +66,9 @@ SLOW = (
     "driver/test_failed_commit.py::test_a_store_that_stays_away_longer_than_the_grace_is_given_up",
     "driver/test_interruption.py",
     "driver/test_loop_stays_free.py",
+    "engines/test_engines.py",
+    "engines/test_measurements.py",
+    "engines/test_misconfigured.py",
     "flow/test_cost.py",
     "flow/test_crash.py",
     "flow/test_early_events.py::test_at_every_commit_of_a_run_two_events_are_heard_once_each",
@@ -71,8 +78,13 @@ SLOW = (
     "flow/test_runtime.py::test_a_worker_that_is_killed_is_replaced_by_another_process",
     "flow/test_seed.py",
     "flow/test_worker.py",
+    "guests/test_console.py",
+    "guests/test_guest_tool.py",
     "guests/test_langgraph.py",
+    "guests/test_langgraph_kept.py",
+    "guests/test_langgraph_saver.py",
     "guests/test_processes.py",
+    "guests/test_pydantic_ai_durability.py",
     "guests/test_resume_twice.py",
     "house/test_again.py",
     "house/test_alone.py",
@@ -88,6 +100,7 @@ SLOW = (
     "runtime/test_machine.py",
     "runtime/test_processes.py",
     "runtime/test_soak.py",
+    "runtime/test_standing.py",
     "runtime/test_state_cache.py",
     "runtime/test_turns.py::test_a_turn_costs_the_same_whether_fifty_or_a_thousand_came_before_it",
     "runtime/test_upgraded_runs.py::test_a_failing_upgrader_leaves_the_run_untouched_and_visible",
@@ -124,6 +137,14 @@ class LeftTheFastLane(BaseException):
     """Not an Exception: code that is tested must not catch it."""
 
 
+def is_left_out(path: Path) -> bool:
+    """Whether a folder or a file of tests is left out as a whole: it need not even be read."""
+    if not path.is_relative_to(TESTS):
+        return False
+    file = path.relative_to(TESTS)
+    return file.as_posix() in SLOW or (bool(file.parts) and file.parts[0] in FOLDERS)
+
+
 def is_slow(nodeid: str, fixtures: Iterable[str]) -> bool:
     """Whether a test is left out: by its folder, its file or its name, by a fixture that it asks for, or because it is the one of
     several that needs a server."""
@@ -141,6 +162,10 @@ class FastLane:
         self.seen: list[str] = []
         self._on = False
         sys.addaudithook(self._hear)
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Read no file of which no test is run."""
+        return is_left_out(collection_path) or None
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Leave out what is slow."""

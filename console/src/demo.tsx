@@ -28,6 +28,8 @@ const items = signal<GuideItem[] | null>(null);
 const yours = signal<NowYours | null>(null);
 const KEY = "adjourn.guide";
 const hidden = signal(read());
+/** On a phone one task is there at a time: the runs begin on the first screen. */
+const whole = signal(!matchMedia("(max-width: 640px)").matches);
 
 function read(): boolean {
   try {
@@ -100,7 +102,7 @@ function GuideCard() {
       <div class="row">
         <div class="grow">
           <h2>{COUNT[all.length] ?? all.length} things to try</h2>
-          <p class="t2">Everything here is real: a store, a worker and a scripted model. Nothing leaves this machine.</p>
+          {whole.value ? <p class="t2">Everything here is real: a store, a worker and a scripted model. Nothing leaves this machine.</p> : null}
         </div>
         <span class="sm t3 num">
           {done} of {all.length} done
@@ -110,7 +112,7 @@ function GuideCard() {
         </Button>
       </div>
       <ol>
-        {all.map((item, n) => (
+        {all.map((item, n) => whole.value || item.id === next ? (
           <li key={item.id} data-task={item.id} data-done={item.done}>
             <span class={`tick ${item.done ? "ok" : ""}`} role="img" aria-label={item.done ? "done" : `task ${n + 1}`}>
               {item.done ? "✓" : n + 1}
@@ -132,9 +134,14 @@ function GuideCard() {
               <span />
             )}
           </li>
-        ))}
+        ) : null)}
       </ol>
-      {yours.value ? <Yours {...yours.value} done={done === all.length} /> : null}
+      {whole.value ? null : (
+        <button type="button" class="link guide-all" onClick={() => (whole.value = true)}>
+          show all {all.length}
+        </button>
+      )}
+      {yours.value && (whole.value || !next) ? <Yours {...yours.value} done={done === all.length} /> : null}
     </section>
   );
 }

@@ -22,9 +22,14 @@ const KeysHelp = later(async () => (await import("./overlays")).KeysHelp, true);
 const PLACES = [
   { id: "inbox", word: "Inbox", icon: "inbox" },
   { id: "runs", word: "Runs", icon: "runs" },
+  { id: "numbers", word: "Numbers", icon: "numbers" },
+  { id: "workers", word: "Workers", icon: "work" },
   { id: "audit", word: "Audit", icon: "audit" },
   { id: "settings", word: "Settings", icon: "set" },
 ];
+
+/** Where there is room for few: the others stand behind the last, *More*. */
+const ON_PHONES = ["inbox", "runs", "audit"];
 
 export function Connection() {
   const { tone, text } = connection.value;
@@ -74,13 +79,17 @@ function PhoneBar({ on }: { on: string }) {
   const n = waiting.value;
   return (
     <nav class="tab" aria-label="Main, phone">
-      {PLACES.slice(0, 3).map((p) => (
+      {PLACES.filter((p) => ON_PHONES.includes(p.id)).map((p) => (
         <Link key={p.id} to={`/${p.id}`} class={p.id === on ? "on" : ""} aria-current={p.id === on ? "page" : undefined}>
           <Icon name={p.icon} size="l" />
           {p.word}
           {p.id === "inbox" && n ? <em>{many(n)}</em> : null}
         </Link>
       ))}
+      <Link to="/settings" class={ON_PHONES.includes(on) ? "" : "on"} aria-current={on === "settings" ? "page" : undefined}>
+        <Icon name="set" size="l" />
+        More
+      </Link>
       <HaltButton phone />
     </nav>
   );
@@ -90,7 +99,7 @@ function PhoneBar({ on }: { on: string }) {
 export function Top({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="top">
-      <Link to="/settings" aria-label="Settings" class="bare">
+      <Link to="/runs" aria-label="Adjourn, runs" class="bare">
         <Icon name="mark" size="l" />
       </Link>
       <b class="grow clip">{title}</b>

@@ -69,7 +69,7 @@ export function HaltStrip() {
             <b>
               Halted: <Visible text={scopeWords(h.scope)} />.
             </b>{" "}
-            {h.scope === "*" ? "No new call starts anywhere." : "No new call of it starts."} <Counted scope={h.scope} />{" "}
+            <span class="means">{h.scope === "*" ? "No new call starts anywhere." : "No new call of it starts."}</span> <Counted scope={h.scope} />{" "}
             <span class="quiet">
               “<Visible text={h.reason} />” · <Visible text={h.by || "someone"} /> · <Time at={h.at} />
             </span>

@@ -2,12 +2,13 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { denied, intent, now, post, Problem } from "./api";
+import { here, quoted } from "./command";
 import { Dialog } from "./dialog";
 import { asking } from "./halt";
 import { heldWords, readScopes, scopeOf, scopes, unknownWords } from "./held";
 import { halts, looking, offline, tick } from "./live";
 import { ScopePicker } from "./scope_picker";
-import { Button, Command, Icon, refused, RunId, Time, toast } from "./ui";
+import { Button, Command, Icon, refused, RunId, sentence, Time, toast } from "./ui";
 import { Visible } from "./visible";
 import { count, rough, scopeWords } from "./words";
 import type { Halt, HaltScope } from "./generated/types";
@@ -131,7 +132,7 @@ function Halting({ close }: { close: () => void }) {
       }
       footer={
         <>
-          <span class="grow sm t3">{busy ? "Sent. Nothing is said to be halted before it is recorded." : ""}</span>
+          <span class="grow sm t3 why-off">{busy ? "Sent. Nothing is said to be halted before it is recorded." : off ? sentence(off) : ""}</span>
           <Button big keys="esc" off={busy ? "it is being sent" : ""} onClick={close}>
             Keep running
           </Button>
@@ -178,23 +179,20 @@ function Halting({ close }: { close: () => void }) {
         ) : null}
         <label class="stack">
           <span class="lb">
-            Reason <span class="t3">shown on every page</span>
+            Reason <span class="t3">required · shown on every page</span>
           </span>
-          <input ref={why} class="inp sans" value={reason} onInput={(e) => setReason(e.currentTarget.value)} maxLength={200} />
+          <input ref={why} class="inp sans" aria-required="true" value={reason} onInput={(e) => setReason(e.currentTarget.value)} maxLength={200} />
         </label>
         {busy && late ? (
           <SayBox tone="fail" icon="fail" alert>
             <b>Not halted: the server did not answer in 3 s.</b> Still trying. From a terminal beside the store:
-            <Command text={`adjourn halt ${quoted(scope)} --reason ${quoted(reason.trim())}`} />
+            <Command text={here(`adjourn halt ${quoted(scope)} --reason ${quoted(reason.trim())}`)} />
           </SayBox>
         ) : null}
       </div>
     </Dialog>
   );
 }
-
-/** One word of a shell. */
-const quoted = (text: string): string => (/^[\w@%+:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`);
 
 interface SayBoxProps {
   children: ComponentChildren;
@@ -229,12 +227,22 @@ function Consequence({ scope, found, use, anyway, insist }: ConsequenceProps) {
       </SayBox>
     );
   if (!found.known) return <Unknown found={found} use={use} anyway={anyway} insist={insist} />;
-  const wider = scope === "*" ? undefined : halts.value.find((h) => h.scope === "*");
-  if (wider)
+  const on = halts.value.find((h) => h.scope === scope) ?? halts.value.find((h) => h.scope === "*");
+  if (on)
     return (
       <SayBox icon="halt">
-        <b>Already held: everything is halted</b> (<Visible text={wider.by || "someone"} />, <Time at={wider.at} />
-        ). A halt of <Visible text={scopeWords(scope)} /> stays on when that one is lifted.
+        <b>
+          Already halted: <Visible text={scopeWords(on.scope)} />
+        </b>{" "}
+        (<Visible text={on.by || "someone"} />, <Time at={on.at} />
+        ).{" "}
+        {on.scope === scope ? (
+          `${heldWords(found, scopes.value?.complete ?? true)}.`
+        ) : (
+          <>
+            A halt of <Visible text={scopeWords(scope)} /> stays on when that one is lifted.
+          </>
+        )}
       </SayBox>
     );
   if (!found.holds)
@@ -353,20 +361,20 @@ function Lifting({ halt, close }: { halt: Halt; close: () => void }) {
         <p class="t2">
           Halted by <Visible text={halt.by || "someone"} />, <Time at={halt.at} />: “<Visible text={halt.reason} />
           ”. {found ? `${heldWords(found, scopes.value?.complete ?? true)}. ` : ""}
-          {others.length
-            ? `They continue at once, except those that ${others.map((h) => scopeWords(h.scope)).join(", ")} holds.`
-            : "Every held run continues at once."}{" "}
+          {found?.holds === 0
+            ? ""
+            : others.length
+              ? `They continue at once, except those that the halt of ${others.map((h) => scopeWords(h.scope)).join(", ")} holds.`
+              : "Every held run continues at once."}{" "}
           Denials and answers that were given meanwhile are recorded; approvals were refused, and can be given again.
         </p>
       }
       footer={
         <>
-          <span class="grow" />
-          <span data-safe>
-            <Button big keys="esc" onClick={close}>
-              Stay halted
-            </Button>
-          </span>
+          <span class="grow sm t3 why-off">{off && !busy ? sentence(off) : ""}</span>
+          <Button big keys="esc" onClick={close}>
+            Stay halted
+          </Button>
           <Button big look="p" off={off} busy={busy ? "Sending…" : ""} onClick={send} name="unhalt-now">
             {`Unhalt ${scopeWords(halt.scope)}`}
           </Button>
@@ -374,9 +382,13 @@ function Lifting({ halt, close }: { halt: Halt; close: () => void }) {
       }
     >
       <label class="stack">
-        <span class="lb">Reason, for the record</span>
+        <span class="lb">
+          Reason, for the record <span class="t3">required</span>
+        </span>
         <input
           class="inp sans"
+          aria-required="true"
+          data-first
           value={reason}
           onInput={(e) => setReason(e.currentTarget.value)}
           onKeyDown={(e) => e.key === "Enter" && send()}

@@ -15,6 +15,7 @@ const KEYS: readonly [string, readonly (readonly [string, string])[]][] = [
       ["↵", "open"],
       ["esc", "back or close"],
       [".", "show newer"],
+      ["x", "choose, of runs or items"],
     ],
   ],
   [

@@ -2,6 +2,9 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
+/** What sends a form, as this machine writes it. */
+export const SEND = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘↵" : "Ctrl ↵";
+
 /** Whether the list of keys is shown. */
 export const helping = signal(false);
 

@@ -75,6 +75,9 @@ export function listen(hear: Hear): () => void {
 
 let first = true;
 let returning = false;
+/** This page itself was told the whole of what is so, since it began to look; before that nothing is said to be live. */
+let whole = false;
+let open = false;
 
 function event(e: Event): void {
   if (e.kind === "inbox") {
@@ -84,6 +87,9 @@ function event(e: Event): void {
     waiting.value = data.open.length;
     if (!first) for (const l of [...listeners]) l.whole?.();
     first = false;
+    const late = !whole;
+    whole = true;
+    if (open && late) opened();
   } else if (e.kind === "changed") {
     const data = e.data as Changed;
     setClock(data.now);
@@ -101,6 +107,8 @@ export function noticed(records: number): void {
 }
 
 function opened(): void {
+  open = true;
+  if (!whole) return;
   if (state.value !== "broken") {
     state.value = "live";
     return;
@@ -115,6 +123,7 @@ function opened(): void {
 }
 
 function broke(): void {
+  open = false;
   if (state.value === "broken") return;
   brokenAt.value = now();
   state.value = "broken";
@@ -137,16 +146,23 @@ function heard(message: ToTab): void {
       return opened();
     case "broken":
       return broke();
+    case "forgotten":
+      if (state.peek() !== "broken" && state.peek() !== "resting") state.value = "connecting";
+      return ask();
     case "ended":
       if (message.refusal?.status === 401) me.value = null;
       else if (message.refusal && me.value) broke();
   }
 }
 
-const say = shared(heard, () => {
+/** Say everything that this page wants; it is told the whole of what is so. */
+function ask(): void {
+  whole = open = false;
   for (const [run, { after }] of watching) say({ kind: "watch", run, after });
   say({ kind: "look", on: looking.peek() && connected });
-});
+}
+
+const say = shared(heard, ask);
 
 /** Hear the events of a run until the result is called: its records after this one, and what it writes. */
 export function watchRun(run: string, after: number, hear: HearRun): () => void {
@@ -174,6 +190,7 @@ export function disconnect(): void {
   say({ kind: "look", on: false });
   say({ kind: "again" });
   first = true;
+  whole = open = false;
   state.value = "connecting";
 }
 
@@ -183,6 +200,7 @@ let hidden = 0;
 
 function rest(): void {
   looking.value = false;
+  whole = open = false;
   if (state.peek() !== "broken") state.value = "resting";
   say({ kind: "look", on: false });
 }
@@ -196,7 +214,7 @@ function visibility(): void {
   }
   timer = window.setInterval(() => tick.value++, 1000);
   tick.value++;
-  if (looking.peek()) return;
+  if (looking.peek()) return say({ kind: "here" });
   if (state.peek() === "resting") state.value = "connecting";
   looking.value = true;
   if (connected) say({ kind: "look", on: true });

@@ -1,6 +1,6 @@
 /** Without a session: where the link is, or a key. */
-import { useState } from "preact/hooks";
-import { login, loginByLink, me, offered, Problem, wrongLink } from "./api";
+import { useEffect, useState } from "preact/hooks";
+import { base, fetchHere, login, loginByLink, me, offered, Problem, wrongLink } from "./api";
 import { Button, Icon } from "./ui";
 import { Visible } from "./visible";
 
@@ -8,6 +8,13 @@ export function LoginPage() {
   const [key, setKey] = useState("");
   const [busy, setBusy] = useState(false);
   const [wrong, setWrong] = useState("");
+  const [single, setSingle] = useState(false);
+  useEffect(() => {
+    fetchHere(`${base}/login/options`, {})
+      .then((response) => response.json())
+      .then((options: { oidc: boolean }) => setSingle(options.oidc))
+      .catch(() => setSingle(false));
+  }, []);
   const send = (e: Event): void => {
     e.preventDefault();
     if (!key.trim() || busy) return;
@@ -30,6 +37,16 @@ export function LoginPage() {
           <p class="fail sm" data-link>
             The link opened nothing: {wrongLink.value}.
           </p>
+        ) : null}
+        {single ? (
+          <a class="b p" href={`${base}/login`} data-oidc>
+            Log in with single sign-on
+          </a>
+        ) : null}
+        {single ? (
+          <a class="sm t3" href={`${base}/login/end`}>
+            End your session there
+          </a>
         ) : null}
         <label class="stack">
           <span class="lb">Key</span>

@@ -17,8 +17,11 @@ const SwitchPage = later(async () => (await import("./overlays")).SwitchPage);
 const RunsPage = later(async () => (await import("./runs")).RunsPage);
 const RunPage = later(async () => (await import("./run")).RunPage);
 const InboxPage = later(async () => (await import("./inbox")).InboxPage);
-const AuditPage = later(async () => (await import("./pages")).AuditPage);
-const SettingsPage = later(async () => (await import("./pages")).SettingsPage);
+const AuditPage = later(async () => (await import("./pages/audit")).AuditPage);
+const ComparePage = later(async () => (await import("./pages/compare")).ComparePage);
+const NumbersPage = later(async () => (await import("./pages/numbers")).NumbersPage);
+const WorkersPage = later(async () => (await import("./pages/workers")).WorkersPage);
+const SettingsPage = later(async () => (await import("./pages/settings")).SettingsPage);
 
 function Page() {
   const [first = "runs", second] = place.value;
@@ -33,8 +36,14 @@ function Page() {
       return <InboxPage />;
     case "runs":
       return second ? <RunPage key={second} id={second} /> : <RunsPage />;
+    case "workers":
+      return <WorkersPage />;
     case "audit":
       return <AuditPage />;
+    case "compare":
+      return <ComparePage />;
+    case "numbers":
+      return <NumbersPage />;
     case "settings":
       return <SettingsPage />;
     default:
@@ -70,7 +79,14 @@ function App({ failed }: { failed: unknown }) {
   );
 }
 
-const TITLES: Record<string, string> = { inbox: "Inbox", audit: "Audit", settings: "Settings" };
+const TITLES: Record<string, string> = {
+  inbox: "Inbox",
+  compare: "Compare",
+  numbers: "Numbers",
+  workers: "Workers",
+  audit: "Audit",
+  settings: "Settings",
+};
 effect(() => {
   const [first = "runs"] = place.value;
   const n = waiting.value ? `(${waiting.value}) ` : "";

@@ -59,6 +59,7 @@ export function ScopePicker({ kind, all, name, set, chosen, typing }: Props) {
         id={id}
         class="inp"
         role="combobox"
+        aria-required="true"
         aria-expanded={shown}
         aria-controls={`${id}-list`}
         aria-autocomplete="list"

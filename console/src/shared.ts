@@ -3,7 +3,7 @@ import { address, base } from "./api";
 import type { FromTab, ToTab } from "./stream_hub";
 
 /** Changes when tabs and worker would no longer understand each other: an older worker may still run. */
-const PROTOCOL = "adjourn 1";
+const PROTOCOL = "adjourn 2";
 /** A tab that has crashed does not say so: one that is looked at says that it is there. */
 const HERE = 5_000;
 
@@ -27,14 +27,26 @@ export function shared(hear: Hear, lost: () => void): Say {
 
 function inWorker(hear: Hear, failed: () => void): Say {
   if (typeof SharedWorker === "undefined") return here(hear);
-  try {
+  const open = (): MessagePort => {
     const worker = new SharedWorker((policy?.createScriptURL("") ?? `${base}/stream.js`) as string, { type: "module", name: PROTOCOL });
     worker.onerror = failed;
-    worker.port.onmessage = (e: MessageEvent<ToTab>) => hear(e.data);
-    return (said) => worker.port.postMessage(said);
+    worker.port.onmessage = (e: MessageEvent<ToTab>) => worker.port === port && hear(e.data);
+    return worker.port;
+  };
+  let port: MessagePort | null = null;
+  try {
+    port = open();
   } catch {
     return here(hear); // where the browser keeps nothing, for example
   }
+  return (said) => {
+    // A page that is gone has no port: its browser may keep it. One that is shown again has a new one.
+    if (said.kind === "watch" || (said.kind === "look" && said.on)) port ??= open();
+    port?.postMessage(said);
+    if (said.kind !== "gone") return;
+    port?.close();
+    port = null;
+  };
 }
 
 function here(hear: Hear): Say {

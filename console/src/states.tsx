@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Problem } from "./api";
+import { here } from "./command";
 import { Button, copy, Icon, say } from "./ui";
 import { Visible } from "./visible";
 
@@ -83,7 +84,7 @@ export function Failure({ error, again, whole = false }: { error: unknown; again
           <Button
             icon="copy"
             label="Copy the command adjourn doctor"
-            onClick={() => void copy("adjourn doctor").then(() => say("Copied."))}
+            onClick={() => void copy(here("adjourn doctor")).then(() => say("Copied."))}
           >
             Run adjourn doctor
           </Button>

@@ -22,6 +22,7 @@ export type ToTab =
   | { kind: "event"; run: string; event: Event }
   | { kind: "open"; tabs: number }
   | { kind: "broken" }
+  | { kind: "forgotten" }
   | { kind: "ended"; refusal: Refusal | null };
 
 export interface Tab {
@@ -30,6 +31,8 @@ export interface Tab {
 
 interface Known {
   looking: boolean;
+  /** It was told the whole state since it began to look, and every change after that. */
+  whole: boolean;
   heard: number;
   runs: Map<string, number>;
 }
@@ -56,9 +59,13 @@ export class StreamHub {
   hear(tab: Tab, said: FromTab): void {
     if (said.kind === "gone") {
       this.tabs.delete(tab);
+      // A page that its browser keeps does nothing more: there is no later.
+      if (!this.count()) this.close();
       return this.settle();
     }
-    const known = this.tabs.get(tab) ?? { looking: false, heard: 0, runs: new Map<string, number>() };
+    // It slept for long, and was told nothing meanwhile: it asks anew.
+    if (said.kind === "here" && !this.tabs.has(tab)) return tab.tell({ kind: "forgotten" });
+    const known = this.tabs.get(tab) ?? { looking: false, whole: false, heard: 0, runs: new Map<string, number>() };
     known.heard = this.now();
     this.tabs.set(tab, known);
     switch (said.kind) {
@@ -82,11 +89,15 @@ export class StreamHub {
     }
   }
 
-  /** Somebody looks at it, or no more. Who comes late is told what is so now. */
+  /** Somebody looks at it, or no more. Who begins to look is told the whole of what is so now: here, or by a stream from its beginning. */
   private look(tab: Tab, known: Known, on: boolean): void {
-    if (on && !known.looking && this.open && this.snapshot) {
-      tab.tell({ kind: "open", tabs: this.count() + 1 });
-      tab.tell({ kind: "event", run: "", event: { kind: "inbox", id: "", data: this.snapshot } });
+    if (on && !known.looking) {
+      this.cut = false; // who said so may be gone; if there is still no network, trying says it again
+      known.whole = this.open && this.snapshot !== null && !this.awaited;
+      if (known.whole) {
+        tab.tell({ kind: "open", tabs: this.count() + 1 });
+        tab.tell({ kind: "event", run: "", event: { kind: "inbox", id: "", data: this.snapshot } });
+      }
     }
     known.looking = on;
     this.settle();
@@ -120,6 +131,8 @@ export class StreamHub {
 
   private wanted = "";
   private renewed = false;
+  /** The stream was opened from its beginning, and has not told the whole state yet. */
+  private awaited = false;
 
   /** Open what is wanted now; several wishes at once are one. */
   private settle(renew = false): void {
@@ -135,7 +148,9 @@ export class StreamHub {
     const runs = [...new Set(tabs.flatMap(([, known]) => [...known.runs.keys()]))].sort();
     for (const run of this.after.keys()) if (!runs.includes(run)) this.after.delete(run);
     const wanted = runs.join(",");
-    const renew = this.renewed || wanted !== this.wanted;
+    const behind = tabs.some(([, known]) => !known.whole);
+    const renew = this.renewed || wanted !== this.wanted || (behind && !this.awaited);
+    if (behind) this.last = "";
     this.renewed = false;
     this.wanted = wanted;
     if (!tabs.length || this.cut) return this.close();
@@ -147,10 +162,12 @@ export class StreamHub {
     this.stop?.();
     this.stop = null;
     this.open = false;
+    this.awaited = false;
   }
 
   private begin(runs: string[]): void {
     this.stop?.();
+    this.awaited = !this.last;
     const url = (): string => {
       if (!runs.length) return this.address;
       const after = runs.map((run) => this.after.get(run) ?? 0);
@@ -189,8 +206,11 @@ export class StreamHub {
   private event(e: Event): void {
     if (e.kind === "run") return this.ofRun(e.data as { run_id: string; kind: string; data: unknown });
     if (e.id) this.last = e.id;
-    if (e.kind === "inbox") this.snapshot = e.data as FeedSnapshot;
-    else if (e.kind === "changed" && this.snapshot) this.snapshot = applied(this.snapshot, e.data as FeedChange);
+    if (e.kind === "inbox") {
+      this.snapshot = e.data as FeedSnapshot;
+      this.awaited = false;
+      for (const [, known] of this.looking()) known.whole = true;
+    } else if (e.kind === "changed" && this.snapshot) this.snapshot = applied(this.snapshot, e.data as FeedChange);
     this.tell({ kind: "event", run: "", event: e });
   }
 

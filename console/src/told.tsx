@@ -1,9 +1,9 @@
 /** What happened, told the same way everywhere: who decided what and why, what was changed, what came of it. */
 import { DECISIONS, OUTCOMES } from "./generated/words";
-import type { CallOutcome, EditedArgument, StepDecision } from "./generated/types";
+import type { CallOutcome, EarlierApproval, EditedArgument, StepDecision } from "./generated/types";
 import { ticking } from "./live";
 import { shownText, Visible } from "./visible";
-import { duration, json, rough } from "./words";
+import { clock, duration, exactTime, json, rough } from "./words";
 
 const LONGEST = 80;
 const brief = (value: unknown): string => {
@@ -15,7 +15,7 @@ const brief = (value: unknown): string => {
 export function deciders(d: StepDecision): string {
   const word = d.choice ? `Answered “${d.choice}”` : DECISIONS[d.verdict];
   if (d.verdict === "expired") return word;
-  return `${word} by ${d.by.map((name) => name || "someone").join(" and ")}`;
+  return `${word} by ${d.by.map((name) => name || "someone").join(" and ")}${d.under ? `, standing decision ${d.under}` : ""}`;
 }
 
 /** `cents 48250 → 39900`: what goes is struck through, what comes is bold. */
@@ -63,6 +63,19 @@ export function outcomeWords(of: CallOutcome): string {
   if (of.state === "running") return `${word}, ${rough(ticking() - of.since)}`;
   if (of.state === "failed") return `${word}: ${of.error.slice(0, 200)}`;
   return of.took === null ? word : `${word}, ${duration(of.took)}`;
+}
+
+/** Why it is asked again: whose approval no longer counts. */
+export function AskedAgain({ of }: { of: EarlierApproval }) {
+  return (
+    <span data-earlier>
+      <b>Asked again</b>:{" "}
+      <span class="t2">
+        the approval of <time title={exactTime(of.at)}>{clock(of.at).slice(0, 5)}</time> by <Visible text={of.by.join(" and ") || "someone"} />{" "}
+        {of.valid_for ? `had expired before the call ran (it held ${duration(of.valid_for)})` : "no longer covers it: its rules, the tool or the arguments have changed"}.
+      </span>{" "}
+    </span>
+  );
 }
 
 /** A decision and what came of it, as one line. */

@@ -153,6 +153,21 @@ export function CopyText({ text, children, label }: { text: string; children?: C
 }
 
 /** A run's id; a click copies all of it. */
+/** The heading of a table, by its columns. */
+export function TableHead({ columns }: { columns: readonly string[] }) {
+  return (
+    <thead>
+      <tr>
+        {columns.map((name) => (
+          <th key={name} scope="col">
+            {name}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
 export function RunId({ id }: { id: string }) {
   return (
     <CopyText text={id} label={`Copy run id ${id}`}>
@@ -243,10 +258,10 @@ export function dismiss(id: number): void {
   toasts.value = toasts.value.filter((t) => t.id !== id);
 }
 
-/** What did not happen, why, and that nothing changed. */
+/** What did not happen, why, and that nothing changed; or that this is not known. Its code is for programs. */
 export function refused(what: string, e: unknown): void {
   const p = e instanceof Problem ? e : new Problem(0, "failed", String(e));
-  toast("fail", `${what}: ${p.detail}`, `Nothing changed. ${p.code}${p.status ? ` · ${p.status}` : ""}`);
+  toast("fail", `${what}: ${p.detail}`, p.code === "no_answer" || p.status >= 500 ? "No clear answer came: it may have been done, or not." : "Nothing changed.");
 }
 
 export function Toasts() {

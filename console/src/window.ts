@@ -18,7 +18,8 @@ export function useWindow(box: RefObject<HTMLElement>, count: number, height: nu
   return range;
 }
 
-/** Look again, at most once a frame, while the page is scrolled or resized; until the result is called. */
+/** Look again, at most once a frame, while the page is scrolled or resized, or something on it becomes higher or lower; until the
+ * result is called. */
 export function onMove(look: () => void): () => void {
   let frame = 0;
   const soon = (): void => {
@@ -29,7 +30,10 @@ export function onMove(look: () => void): () => void {
   };
   addEventListener("scroll", soon, { passive: true });
   addEventListener("resize", soon);
+  const heights = new ResizeObserver(soon);
+  heights.observe(document.body);
   return () => {
+    heights.disconnect();
     cancelAnimationFrame(frame);
     removeEventListener("scroll", soon);
     removeEventListener("resize", soon);

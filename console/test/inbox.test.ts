@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { answerOf } from "../src/inbox/answered";
 import { alikeOf, outcomeWords, retriedOf } from "../src/inbox/alike";
 import { byUrgency, escalatedWords, itemOf, type Item } from "../src/inbox/items";
 import { obj, parse } from "../src/inbox/json";
@@ -43,4 +44,21 @@ test("what came of retrying many is said in two sentences at most", () => {
   assert.deepEqual(words(null, null, null), { done: "Retried 3.", refused: "" });
   assert.deepEqual(words(null, "it is halted", "other"), { done: "Retried 1.", refused: "2 not retried: it is halted" });
   assert.deepEqual(words("it is halted"), { done: "", refused: "1 not retried: it is halted" });
+});
+
+test("an answer in a list is its fields by their titles, and a secret is dots", () => {
+  const schema = {
+    $defs: { code: { type: "string", format: "password" } },
+    properties: { keep: { type: "boolean", title: "Keep them" }, code: { $ref: "#/$defs/code" }, cars: { type: "array" } },
+  };
+  const asked = item({ kind: "question", answer_schema: schema });
+  const value = '{"keep": true, "code": "4711", "cars": ["AB 1", "CD 2"], "n": 12345678901234567890, "host": {"name": "Kari"}}';
+  assert.equal(answerOf(asked, parse(value)), "Keep them: yes, code: •••, cars: AB 1, CD 2, n: 12345678901234567890, host: {…}");
+});
+
+test("an answer that is one value is that value, unless it is a secret or long", () => {
+  assert.equal(answerOf(item({ kind: "question" }), "Room 7"), "Room 7");
+  assert.equal(answerOf(item({ kind: "question" }), false), "no");
+  assert.equal(answerOf(item({ kind: "question", answer_schema: { writeOnly: true } }), "4711"), "•••");
+  assert.equal(answerOf(item({ kind: "question" }), "x".repeat(999)).length, 201);
 });

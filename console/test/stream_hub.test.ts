@@ -166,3 +166,70 @@ test("a machine without a network says so at once, and continues where it was", 
   hub.hear(page, { kind: "gone" });
   await settled();
 });
+
+test("a tab that begins to look when no other does gets the whole from the server, whatever the hub has heard before", async () => {
+  const hub = new StreamHub("http://x/api/v1/events");
+  const [one, two] = [new Page(), new Page()];
+  hub.hear(one, { kind: "look", on: true });
+  await settled();
+  opened[0]!.write("inbox", SNAPSHOT, "boot-0");
+  await settled();
+  hub.hear(one, { kind: "look", on: false });
+  await settled();
+  for (const page of [two, one]) {
+    hub.hear(page, { kind: "look", on: true });
+    await settled();
+    assert.equal(opened.at(-1)!.last, "");
+    opened.at(-1)!.write("inbox", SNAPSHOT, "boot-1");
+    await settled();
+    assert.equal(page.events().at(-1), "inbox");
+    hub.hear(page, { kind: "gone" });
+    await settled();
+  }
+  assert.equal(opened.length, 3);
+});
+
+test("a tab that comes while the stream is broken gets the whole when it is back", async () => {
+  const hub = new StreamHub("http://x/api/v1/events");
+  const [one, two] = [new Page(), new Page()];
+  hub.hear(one, { kind: "look", on: true });
+  await settled();
+  opened[0]!.write("inbox", SNAPSHOT, "boot-0");
+  await settled();
+  hub.hear(one, { kind: "net", on: false });
+  hub.hear(one, { kind: "gone" });
+  hub.hear(two, { kind: "look", on: true });
+  await settled();
+  assert.deepEqual([opened.length, opened[1]!.last], [2, ""]);
+  hub.hear(two, { kind: "gone" });
+});
+
+test("the last page that goes closes the stream at once: its browser may keep it and let it do nothing more", async () => {
+  const hub = new StreamHub("http://x/api/v1/events");
+  const page = new Page();
+  hub.hear(page, { kind: "look", on: true });
+  await settled();
+  hub.hear(page, { kind: "gone" });
+  assert.ok(opened[0]!.closed);
+  await settled();
+});
+
+test("a tab that was taken for lost is told so when it is heard of again, and is not left with what was", async () => {
+  let now = 0;
+  const hub = new StreamHub("http://x/api/v1/events", () => now);
+  const [asleep, awake] = [new Page(), new Page()];
+  hub.hear(asleep, { kind: "look", on: true });
+  hub.hear(awake, { kind: "look", on: true });
+  await settled();
+  opened[0]!.write("inbox", SNAPSHOT, "boot-0");
+  await settled();
+  now = 25_000;
+  hub.hear(awake, { kind: "here" });
+  hub.hear(asleep, { kind: "here" });
+  assert.equal(asleep.told.at(-1)!.kind, "forgotten");
+  hub.hear(asleep, { kind: "look", on: true });
+  assert.deepEqual(asleep.events(), ["inbox", "inbox"]);
+  hub.hear(asleep, { kind: "gone" });
+  hub.hear(awake, { kind: "gone" });
+  await settled();
+});

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { filesIn, sizeWords } from "../src/file_refs";
 import { talkOf } from "../src/run/talk";
 import type { Recorded, Step } from "../src/types";
 
@@ -58,4 +59,21 @@ test("a system prompt is shown where it is first sent, and again where it change
 test("a reply that was cut off says so and keeps its words", () => {
   const last = talkOf(records, steps).at(-1)!;
   assert.deepEqual([last.flaw, last.text], ["cut off", "Half a"]);
+});
+
+test("of an input of texts and files the texts are said, and the files are shown below", () => {
+  const photo = { $file: "a".repeat(64), type: "image/png", size: 2048, name: "a.png" };
+  const said = (input: unknown) => talkOf([{ seq: 1, record: { t: "started", at: 1, input } }] as unknown as Recorded[], [])[0]!;
+  assert.equal(said(["Look.", photo, "Well?"]).text, "Look.\nWell?");
+  assert.equal(said(photo).text, "");
+  assert.match(said({ of: photo }).text, /\$file/);
+  assert.deepEqual(filesIn(said({ of: [photo] }).given), [{ digest: photo.$file, type: "image/png", size: 2048, name: "a.png" }]);
+  assert.deepEqual(filesIn({ ...photo, $file: "../../other" }), []);
+  assert.deepEqual([812, 40_960, 1_258_291].map(sizeWords), ["812 bytes", "40 KB", "1.2 MB"]);
+});
+
+test("what a fork was told stands in its conversation", () => {
+  const forked = [...records.slice(0, 3), { seq: 4, record: { t: "forked", at: 30, of: "DEMO-1", at_seq: 3, by: "bob", instruction: "Only half." } }] as unknown as Recorded[];
+  const said = talkOf(forked, steps).at(-1)!;
+  assert.deepEqual([said.author, said.name, said.did, said.text], ["person", "bob", "instructed, and forked the run", "Only half."]);
 });

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         under as under,
     )
     from adjourn.core.decision import Decision
+    from adjourn.core.standing_decision import Standing
     from adjourn.core.interrupt import Interrupt, PendingToolCall as PendingToolCall, Seat as Seat
     from adjourn.core.usage import Usage
     from adjourn.core.policy import Policy
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
         BrokenHistory as BrokenHistory,
         CheckpointInvalid as CheckpointInvalid,
         Conflict,
+        EngineError as EngineError,
         ForkRefused as ForkRefused,
         Halted as Halted,
         InDoubt,
@@ -90,6 +92,7 @@ if TYPE_CHECKING:
         RunPruned as RunPruned,
         SessionMoved as SessionMoved,
         StaleDecision as StaleDecision,
+        KeyMissing as KeyMissing,
         StoreError as StoreError,
         ToolFailed,
         Unauthorised as Unauthorised,
@@ -159,6 +162,7 @@ __all__ = [
     # people
     "Interrupt",
     "Decision",
+    "Standing",
     # runtime
     "Runtime",
     "Run",
@@ -183,6 +187,7 @@ _HOMES = {
     "core.argument_conditions": "email_in eq ge gt host_in le lt matches ne one_of path_under under",
     "core.decision": "Decision",
     "core.interrupt": "Interrupt PendingToolCall Seat",
+    "core.standing_decision": "Standing",
     "core.usage": "Usage",
     "core.policy": "Policy",
     "core.policy_rule": "Verdict allow ask deny",
@@ -193,12 +198,12 @@ _HOMES = {
     "driver.decider_keys": "Deciders SigningKey",
     "runtime.upgraders": "register_upgrader",
     "errors": "AdjournError AlreadyDecided AlreadyResumed AnswerRequired AuditBroken "
-    "BrokenHistory CheckpointInvalid Conflict ForkRefused "
+    "BrokenHistory CheckpointInvalid Conflict EngineError ForkRefused "
     "Halted InDoubt InterruptClosed Invalid InvalidAnswer InvalidDefinition LeaseLost "
     "MissingResource Misused ModelError "
     "NoOneToAnswer NoOutput NotAllowed NotFound NotJSON NotTrusted PauseRequest "
     "ProgramChanged Refused RequestReused RunErased "
-    "RunExists RunFailed RunHeld RunPruned SessionMoved StaleDecision StoreError ToolFailed "
+    "RunExists RunFailed RunHeld RunPruned SessionMoved StaleDecision StoreError ToolFailed KeyMissing "
     "Unauthorised UnknownInterrupt UnknownRun "
     "can_resume",
     "flow.flow_context": "FlowContext",

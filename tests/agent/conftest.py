@@ -1,4 +1,6 @@
-"""Time that can be moved."""
+"""Time that can be moved, and a place for runs in every kind of store."""
+
+from pathlib import Path
 
 import pytest
 
@@ -14,3 +16,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
     monkeypatch.setattr(storeless, "_now", clock.now)
     monkeypatch.setattr(SystemClock, "steady", staticmethod(clock.steady))
     return clock
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a store with nothing in it."""
+    if request.param == "postgres":
+        return request.getfixturevalue("postgres").fresh()
+    return {"memory": "memory://", "sqlite": f"sqlite:///{tmp_path / 'runs.db'}"}[request.param]

@@ -24,8 +24,8 @@ from adjourn import (
     pause_for,
     tool,
 )
+from adjourn.core.action_digest import action_digest
 from adjourn.core.authority import shown_digest
-from adjourn.core.digest import action_digest
 from adjourn.core.record_codec import dump, parse
 from adjourn.core.records import Asked, CancelAsked, Closed, Decided, Intended, Parked, Returned
 from adjourn.testing import FakeClock, ScriptedModel, call

@@ -2,7 +2,10 @@
 
 import datetime
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, NamedTuple, NewType, Optional, TypeVar
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, Optional, TypeVar
 
 import pytest
 from pydantic import BaseModel, RootModel, Secret, SecretBytes, SecretStr
@@ -18,8 +21,13 @@ from adjourn import (
     allow,
     ask,
     deny,
+    email_in,
     eq,
     gt,
+    lt,
+    matches,
+    ne,
+    one_of,
     pause_for,
     tool,
 )
@@ -236,6 +244,76 @@ def test_a_rule_about_what_there_is_not_is_refused_with_what_is_near(rule: Rule,
     assert rule.text in str(refused.value)
 
 
+class Reason(Enum):
+    BROKEN = "broken"
+    LATE = "late"
+
+
+@tool
+async def pay(
+    cents: int,
+    to: str,
+    reason: Reason = Reason.LATE,
+    way: Literal["card", "bank"] = "card",
+    rate: float = 1.0,
+    price: Decimal = Decimal(1),
+    day: date | None = None,
+    fast: bool = False,
+    tags: list[str] | None = None,
+) -> str:
+    """Pay."""
+    return "paid"
+
+
+@pytest.mark.parametrize(
+    ("when", "says"),
+    [
+        ({"cents": "5"}, "'cents' is never '5'"),
+        ({"cents": 5.5}, "'cents' is never 5.5"),
+        ({"cents": True}, "'cents' is never True"),
+        ({"cents": None}, "'cents' is never None"),
+        ({"cents": ne("5")}, "'cents' is never '5'"),
+        ({"cents": ~eq("5")}, "'cents' is never '5'"),
+        ({"cents": one_of(1, "2")}, "'cents' is never '2'"),
+        ({"cents": gt("5")}, "'cents' is never a string"),
+        ({"cents": matches("[0-9]+")}, "'cents' is never a string"),
+        ({"to": gt(5)}, "'to' is never a number"),
+        ({"to": 5}, "'to' is never 5"),
+        ({"to": ["ana"]}, "'to' is never ['ana']"),
+        ({"reason": "brocken"}, "'reason' is never 'brocken'"),
+        ({"way": one_of("card", "cash")}, "'way' is never 'cash'"),
+        ({"fast": "yes"}, "'fast' is never 'yes'"),
+        ({"fast": 1}, "'fast' is never 1"),
+        ({"day": 5}, "'day' is never 5"),
+        ({"tags": "late"}, "'tags' is never 'late'"),
+    ],
+)
+def test_a_condition_on_a_value_that_its_argument_never_has_is_refused(when: Any, says: str) -> None:
+    with pytest.raises(InvalidDefinition) as refused:
+        build(ask("pay", when=when), tools=[pay])
+    assert says in str(refused.value) and "judge it with a function" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        {"cents": 5}, {"cents": 5.0}, {"cents": gt(5.5)}, {"cents": ne(0)}, {"rate": 5}, {"rate": lt(1.5)},
+        {"price": "10.00"}, {"price": 10}, {"day": None}, {"day": date(2030, 1, 1)}, {"day": gt("2030-01-01")},
+        {"reason": Reason.BROKEN}, {"reason": "late"}, {"way": one_of("card", "bank")}, {"way": matches("ca.*")},
+        {"fast": True}, {"tags": ["late"]}, {"tags": None}, {"to": email_in("example.com")},
+    ],
+)  # fmt: skip
+def test_a_condition_on_a_value_that_its_argument_may_have_is_taken(when: Any) -> None:
+    build(ask("pay", when=when), tools=[pay])
+
+
+def test_of_several_tools_one_that_may_have_the_value_will_do() -> None:
+    texts = Tool("text", "", {"type": "object", "properties": {"cents": {"type": ["string", "null"]}}}, echo)
+    build(ask("*", when={"cents": "5"}), ask("*", when={"cents": 5}), tools=[CLOSED, texts])
+    with pytest.raises(InvalidDefinition, match="'cents' is never True"):
+        build(ask("*", when={"cents": True}), tools=[CLOSED, texts])
+
+
 def test_a_policy_is_about_the_tools_of_the_agents_below_as_well() -> None:
     child = Agent("child", model=ScriptedModel("x"), tools=[refund])
     middle = Agent("middle", model=ScriptedModel("x"), tools=[child.as_tool()])
@@ -327,3 +405,9 @@ def test_a_schema_that_cannot_work_is_refused_with_its_tool(schema: Any, says: s
         Tool("t", "", schema, echo)
     assert says in str(refused.value)
     assert "tool 't'" in str(refused.value)
+
+
+@pytest.mark.parametrize("given", [3, 1.5, True, b"x", [int], {"a": int}, {1}])
+def test_an_output_type_is_a_type(given: Any) -> None:
+    with pytest.raises(InvalidDefinition, match="output_type= must be a type"):
+        Agent("a", model=ScriptedModel("x"), output_type=given)

@@ -10,6 +10,7 @@ from adjourn import (
     Agent,
     Completed,
     InvalidAnswer,
+    InvalidDefinition,
     MaxSteps,
     MaxTime,
     MaxTokens,
@@ -187,3 +188,17 @@ async def test_the_model_call_of_a_stopped_run_is_not_left_running() -> None:
     agent, _ = working(MaxSteps(2))
     await agent.run("go")
     assert asyncio.all_tasks() == before
+
+
+@pytest.mark.parametrize(
+    "stop", [ToolCalled("wrok"), MaxSteps(3) | ToolCalled("wrok"), MaxSteps(3) & ToolCalled("wrok")]
+)
+def test_a_condition_on_a_tool_that_there_is_not_is_refused(stop: Any) -> None:
+    with pytest.raises(InvalidDefinition, match=r"never stop it.*'wrok'.*did you mean 'work'\?"):
+        working(stop)
+
+
+def test_a_condition_may_be_on_a_tool_of_an_agent_below_and_on_the_output() -> None:
+    below, _ = working(MaxSteps(3))
+    Agent("above", model=ScriptedModel("x"), tools=[below.as_tool()], stop=ToolCalled("work") | ToolCalled("limits"))
+    Agent("alone", model=ScriptedModel("x"), stop=ToolCalled("final_result"), output_type=int)

@@ -553,3 +553,41 @@ async def test_the_epoch_grows_whenever_another_worker_takes_the_run() -> None:
     outcome = await agent.run("go")
     await agent.resume(outcome.checkpoint.to_json(), 1)
     assert epochs == [1, 2]
+
+
+async def test_a_block_that_was_left_early_has_a_checkpoint_and_no_outcome_and_says_so() -> None:
+    @tool(effect="read")
+    async def look() -> str:
+        """Look."""
+        return "seen"
+
+    agent = Agent("early", model=ScriptedModel([call("look")], "end"), tools=[look])
+    async with agent.stream("go") as run:
+        async for _ in run:
+            break
+    with pytest.raises(Misused, match="left before the run came to rest"):
+        _ = run.outcome
+    with pytest.raises(Misused, match=r"resume `run\.checkpoint`"):
+        await run.wait()
+    assert (await agent.resume(run.checkpoint)).status == "completed"
+
+
+async def test_what_was_answered_before_is_not_asked_again_in_a_stream() -> None:
+    @tool(effect="unsafe", policy="ask")
+    async def pay(n: int) -> str:
+        """Pay."""
+        return f"paid {n}"
+
+    agent = Agent("asks", model=ScriptedModel([call("pay", n=1), call("pay", n=2)], "end"), tools=[pay])
+
+    async def asked(**begin: Any) -> tuple[list[str], Checkpoint]:
+        async with agent.stream(**begin) as run:
+            found = [event.interrupt.id async for event in run if isinstance(event, ToolCallApprovalRequired)]
+        return found, run.checkpoint
+
+    both, saved = await asked(input="go")
+    assert len(both) == 2
+    one, saved = await asked(checkpoint=saved, answers={both[0]: True})
+    assert one == both[1:], "what is open is asked"
+    none, saved = await asked(checkpoint=saved, answer=True)
+    assert none == [] and saved.status == "completed"

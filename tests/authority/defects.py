@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 from tests.house.defect import Defect, replacing, rewrite, rewriting
 
 from adjourn.bodies.tool_context import ToolContext
-from adjourn.core import authority, state
-from adjourn.core.records import Intended
+from adjourn.core import authority, standing_answers, standing_decision, state
+from adjourn.core.records import Forked, Intended
 from adjourn.core.state import State
 from adjourn.stores.rules import commands, journal
 from adjourn.stores.rules import lease as leases
+from adjourn.stores.rules import standing_decisions as standing_rules
 
 HERE = "tests/authority/test_"
 EXACTLY = "if action_digest(run, intended.call, asked.tool, asked.definition, args) != intended.digest:"
@@ -100,7 +101,7 @@ CONDITIONS: dict[str, Condition] = {
     ),
     "8_used": Condition("an agreement is used twice", "if spent:", "if False:", "used"),
     "9_signed": Condition(
-        "a decision counts without its signature", "agreed = list(filter(genuine, agreed))", "agreed = [*agreed]", "not genuine"
+        "a decision counts without its signature", "agreed = list(filter(support.genuine, agreed))", "agreed = [*agreed]", "not genuine"
     ),
 }  # fmt: skip
 
@@ -134,5 +135,90 @@ AUTHORITY: dict[str, Defect] = {
         "an answer is for whatever the body asks in that place",
         replacing(ToolContext, "_is_same", lambda *_: True),  # pyright: ignore
         HERE + "answers.py::TestG34::test_g34_another_amount_is_asked_anew[by order-agent-memory]",
+    ),
+}  # fmt: skip
+
+
+def _any_signature() -> None:
+    for owner in (leases, standing_rules):
+        rewrite(
+            owner, "is_genuine", "return behind is not None and is_genuine(trust, run, *behind)", "return behind is not None",
+        )  # fmt: skip
+
+
+def _inherited() -> None:
+    forked = state._ON[Forked]
+
+    def inheriting(self: State, seq: int, x: Forked) -> None:
+        had = self.standing
+        forked(self, seq, x)
+        self.standing = had
+
+    state._ON[Forked] = inheriting
+
+
+MEMORY = "tests/stores/test_contract.py::TestMemoryStore::test_"
+STOOD = "tests/runtime/test_standing.py::test_"
+
+STANDING: dict[str, Defect] = {
+    "standing_is_never_used_up": Defect(
+        "the store counts no uses",
+        rewriting(standing_rules, "_use_objection", "made.uses >= says.times", "False"),
+        MEMORY + "it_is_used_as_often_as_it_says_and_not_once_more",
+    ),
+    "standing_uses_are_not_counted": Defect(
+        "a use does not count",
+        rewriting(standing_rules, "count_use", "made.uses += 1", "pass"),
+        MEMORY + "it_is_used_as_often_as_it_says_and_not_once_more",
+    ),
+    "standing_never_expires": Defect(
+        "a standing decision outlives its time",
+        rewriting(authority, "use_flaw", "if standing.until and now >= standing.until:", "if False:"),
+        MEMORY + "after_its_time_no_answer_and_no_intent_lands",
+    ),
+    "standing_is_not_revoked": Defect(
+        "a revoked decision answers on",
+        rewriting(authority, "use_flaw", "if standing.ended:", "if False:"),
+        MEMORY + "a_revoked_one_answers_nothing_and_lets_no_intent_through",
+    ),
+    "standing_widens": Defect(
+        "a standing decision covers another tool, other rules, another agent",
+        rewriting(standing_decision, "covers", "if _bound(made) != _bound(asked):", "if False:"),
+        MEMORY + "other_tools_definitions_effects_rules_and_agents_are_not_covered",
+    ),
+    "standing_for_any_arguments": Defect(
+        "a standing decision covers arguments that do not fit",
+        rewriting(standing_decision, "covers", "return fits(says.where, made.args, asked.args)", "return True"),
+        MEMORY + "a_worker_decides_nothing_that_no_person_has[more]",
+    ),
+    "standing_in_another_name": Defect(
+        "a worker answers in the name of somebody who has not decided",
+        rewriting(authority, "use_flaw", "if backing(known, decided) is None:", "if False:"),
+        MEMORY + "a_worker_decides_nothing_that_no_person_has[another person]",
+    ),
+    "workers_decide": Defect(
+        "the store takes a worker's decision as it comes",
+        replacing(standing_rules, "admit_use", _anything),
+        MEMORY + "a_worker_decides_nothing_that_no_person_has[none]",
+    ),
+    "standing_without_a_signature": Defect(
+        "what follows a standing decision counts, whoever signed that",
+        _any_signature,
+        MEMORY + "where_decisions_are_signed_the_standing_one_is_what_must_be",
+    ),
+    "standing_approvals_come_first": Defect(
+        "a standing approval wins over a standing denial",
+        rewriting(standing_answers, "_fitting", "not one[1].denies", "one[1].denies"),
+        STOOD + "a_standing_denial_refuses_later_calls_and_wins[memory]",
+    ),
+    "standing_requesters_agree": Defect(
+        "who shaped the run since goes on approving",
+        rewriting(standing_answers, "_is_enough", "return is_filled(asked.gate, votes_of(following), state.requesters)", "return True"),
+        STOOD + "whoever_has_shaped_the_run_since_lets_nothing_more_run_where_a_rule_forbids_that[memory]",
+    ),
+    "standing_is_inherited": Defect(
+        "a fork goes on with the standing decisions of its original",
+        _inherited,
+        STOOD + "a_fork_and_another_run_inherit_none[memory]",
     ),
 }  # fmt: skip

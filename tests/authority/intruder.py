@@ -12,8 +12,9 @@ import sys
 from pathlib import Path
 
 from adjourn import Agent, Policy, Runtime, ToolContext, ask, tool
+from adjourn.core.ids import ref_of
 from adjourn.core.records import Asked, Decided
-from adjourn.driver.self_approval_guard import MARK
+from adjourn.driver.worker_mark import MARK
 from adjourn.stores.protocol import Filter
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.testing.scripted import ScriptedModel, call
@@ -74,8 +75,8 @@ async def asked_for(database: str, run: str) -> Asked:
     return asked
 
 
-def by_command_line(database: str, run: str, *who: str, **env: str) -> int:
-    command = [sys.executable, "-m", "adjourn", "approve", run, "--db", database, *who]
+def by_command_line(database: str, item: str, *who: str, **env: str) -> int:
+    command = [sys.executable, "-m", "adjourn", "approve", item, "--db", database, *who]
     return subprocess.run(command, env={**os.environ, **env}, check=False).returncode
 
 
@@ -85,17 +86,17 @@ async def by_python(database: str, run: str) -> None:
         await rt.approve(item.id, by="ana", groups=["leads"])
 
 
-def by_users_table(database: str, run: str) -> int:
+def by_users_table(database: str, item: str) -> int:
     """A user and a key of its own, written into the file of users; then the command line, with that key."""
     key = "adj_" + "m" * 43
     with sqlite3.connect(f"{database}-users") as users:
-        users.execute("insert into user values ('mallory', 'admin', 'leads', 0)")
+        users.execute("insert into user (name, role, groups, created_at) values ('mallory', 'admin', 'leads', 0)")
         hashed = hashlib.sha256(f"adjourn/key\0{key}".encode()).hexdigest()
         users.execute(
             "insert into key (hash, user, hint, created_at, expires) values (?, 'mallory', '', 0, 0)", (hashed,)
         )
     users.close()
-    return by_command_line(database, run, ADJOURN_KEY=key)
+    return by_command_line(database, item, ADJOURN_KEY=key)
 
 
 async def by_rows(database: str, run: str, asked: Asked) -> None:
@@ -112,11 +113,11 @@ def main(way: str, database: str, run: str) -> int:
     asked = asyncio.run(asked_for(database, run))
     match way:
         case "command line":
-            return by_command_line(database, run, "--by", "ana", "--group", "leads")
+            return by_command_line(database, ref_of(run, asked.i), "--by", "ana", "--group", "leads")
         case "python":
             asyncio.run(by_python(database, run))
         case "users":
-            return by_users_table(database, run)
+            return by_users_table(database, ref_of(run, asked.i))
         case _:
             asyncio.run(by_rows(database, run, asked))
     return 0

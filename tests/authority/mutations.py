@@ -9,8 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from adjourn.core import authority
+from adjourn.core.action_digest import action_digest
 from adjourn.core.authority import people, shown_digest
-from adjourn.core.digest import action_digest
 from adjourn.core.record_parts import ApprovalSlot, DecisionSeal
 from adjourn.core.records import Asked, Decided, Intended
 
@@ -35,8 +35,9 @@ class Agreement(msgspec.Struct, frozen=True):
 
     def objection(self) -> str:
         """Why it does not stand; "" if it does."""
+        support = authority.Support(self.genuine)
         return authority.objection(
-            self.run, self.intended, self.asked, self.decisions, self.requesters, self.now, self.spent, self.genuine
+            self.run, self.intended, self.asked, self.decisions, self.requesters, self.now, self.spent, support
         )
 
 
@@ -347,6 +348,14 @@ def not_genuine(random: Random, a: Agreement) -> Agreement:
     return replace(a, genuine=genuine)
 
 
+def under_a_decision_that_no_one_made(random: Random, a: Agreement) -> Agreement | None:
+    """A worker says that it follows a standing decision."""
+    if a.asked.kind != "approval":
+        return None
+    first, *rest = a.decisions
+    return replace(a, decisions=(replace(first, value={"under": CARRIED}), *rest))
+
+
 def used(random: Random, a: Agreement) -> Agreement:
     return replace(a, spent=True)
 
@@ -369,6 +378,7 @@ MUTATIONS: dict[str, Mutate] = {
             a_weaker_rule_shown, a_vote_less, one_voter_twice, a_voter_of_no_group, a_voter_has_shaped_it, nobody_knows_who_asked,
             a_denial, no_digest, an_edit, an_edit_that_no_rule_allows,
             edits_allowed_after_the_fact, another_choice, a_value, lapsed, late, signed_late, not_genuine, used,
+            under_a_decision_that_no_one_made,
         )
     },
 }  # fmt: skip
@@ -381,7 +391,7 @@ ELSEWHERE: dict[str, set[str]] = {
 """Fields that matter and are changed by a mutation with a name of its own."""
 
 FREE: dict[str, set[str]] = {
-    "Intended": {"attempt", "under", "why"},
+    "Intended": {"attempt", "under", "why", "standing"},
     "Asked": {
         "step", "payload", "approvers", "groups", "not_requester", "queue", "remind_every", "schema", "on_expiry", "undoing",
         "escalate_to", "under", "group_sets", "carries", "phrase",

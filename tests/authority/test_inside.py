@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from adjourn import Agent, Flow, FlowContext, InvalidDefinition, NotAllowed, Policy, Run, Runtime, ask, tool
-from adjourn.driver.self_approval_guard import MARK
+from adjourn.driver.worker_mark import MARK
 from adjourn.server import Users
 from adjourn.testing import ScriptedModel, call
 from adjourn.testing.scripted import Scripted
@@ -115,7 +115,8 @@ def beside(*attempts: Scripted) -> Agent:
 
 async def test_g23_a_tool_with_a_shell_cannot_use_the_command_line_to_decide(db: str, tmp_path: Path) -> None:
     command = " ".join((
-        f"while ! {sys.executable} -m adjourn inbox --db {db} | grep -q pay; do :; done;",
+        # without -q: a list that nobody reads to its end was not shown
+        f"while ! {sys.executable} -m adjourn inbox --db {db} | grep pay; do :; done;",
         f"{sys.executable} -m adjourn approve r --by ana --group leads --db {db};",
         f"{sys.executable} -m adjourn deny r --by ana --db {db};",
     ))  # fmt: skip

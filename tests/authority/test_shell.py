@@ -13,7 +13,7 @@ from tests.authority.intruder import PLACE, WAYS, cast, name_of
 from adjourn import Run, Runtime
 from adjourn.core.records import AnyRecord, Disowned, Returned
 from adjourn.driver.decider_keys import SigningKey
-from adjourn.driver.self_approval_guard import MARK
+from adjourn.driver.worker_mark import MARK
 from adjourn.server import Users, users_path
 
 LIMIT = 90.0

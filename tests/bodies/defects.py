@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.house.defect import Defect, replacing, rewrite, rewriting
 
+from adjourn.agent import hook_step
 from adjourn.bodies import runner, undo
 from adjourn.bodies import step_dispatch as perform
 from adjourn.core import conversation_state, doubt, plan, state
@@ -12,6 +13,7 @@ from adjourn.driver import commit_retry as landing
 from adjourn.driver import loop
 from adjourn.stores.rules import lease as leases
 
+HOOKS = "tests/agent/test_hook.py::test_"
 BOUNDS = "tests/bodies/test_bounds.py::test_"
 ENDS = "tests/bodies/test_ends.py::test_an_end_is_the_bodys_own"
 FLIGHT = "tests/bodies/test_in_flight.py::test_"
@@ -135,6 +137,21 @@ BODIES: dict[str, Defect] = {
         "a run is not handed back before all its bodies have ended",
         replacing(loop, "LEAVE", 60.0),
         FLIGHT + "closing_ends_in_time_and_says_what_it_left[ignores-tool]",
+    ),
+    "pass_is_kept": Defect(
+        "what a hook let pass once counts for every attempt",
+        rewriting(state.State, "_phase", 'call.checked, call.veto = 0, ""', "pass"),
+        HOOKS + "a_call_that_is_tried_again_is_judged_again_and_a_veto_bothers_nobody",
+    ),
+    "asks_before_hooks": Defect(
+        "a person is asked before the hooks are",
+        rewriting(plan, "_owed", "and judged.unchecked", "and False"),
+        HOOKS + "nobody_is_asked_about_what_a_hook_vetoes",
+    ),
+    "withheld_never_ran": Defect(
+        "a call whose hook failed is said not to have run",
+        rewriting(hook_step, "_withheld", "why=WITHHELD,", "why=WITHHELD, ran=False,"),
+        HOOKS + "a_call_whose_hook_fails_has_run_once_is_withheld_and_can_be_undone[memory-raises]",
     ),
     "never_forgets": Defect(
         "what a body gave to on_cancel is kept for ever",

@@ -11,8 +11,8 @@ from tests.bodies.cases import KINDS, LIMIT, NOTHING, Bank, Kind, Place, cancell
 
 from adjourn import Agent, Flow, Tool, ToolContext
 from adjourn.bodies import runner
-from adjourn.core.plan import LEFT
-from adjourn.core.records import Doubted, Intended, Late, Returned, RunCancelled, Verified
+from adjourn.core.done_calls import LEFT
+from adjourn.core.records import Asked, CancelAsked, Doubted, Intended, Late, Returned, RunCancelled, Verified
 from adjourn.testing import FakeClock, ScriptedModel, call
 
 EFFECTS = ["unsafe", "idempotent", "verifiable"]
@@ -201,17 +201,66 @@ async def test_whoever_takes_the_run_again_waits_for_the_body_of_this_process(
         await bank.until("begins")
     async with place.runtime(one, lease=0.1) as rt:
         run = await rt.get("r")
-        if effect == "unsafe":  # a person is asked; whatever they say, nothing is begun beside the thread
-            async with asyncio.timeout(LIMIT):
-                while not (asked := await rt.inbox(run="r")):
-                    await asyncio.sleep(0.005)
-            await rt.answer(asked[0], {"choice": "run"}, by="ann")
         async with asyncio.timeout(LIMIT):
             while not rt.worker.drives("r"):
                 await asyncio.sleep(0.005)
         bank.gate("bank").set()
         assert await place.ends(run) == ("value", "paid")
+        assert not any(isinstance(x, Asked) for x in place.records()), "its own result is better than any answer"
     assert bank.lines == ["begins", "paid"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("effect", EFFECTS)
+@pytest.mark.parametrize("before", [False, True])
+async def test_a_body_of_this_process_ends_before_it_is_undone(
+    kind: Kind, effect: str, before: bool, bank: Bank
+) -> None:
+    """Cancelled before its runtime was closed, or after another one was opened in the same process."""
+    place = Place(grace=0.05)
+
+    def refund(ctx: ToolContext, args: Any, result: Any) -> None:
+        bank.write(f"refunded {result}")
+
+    one = paying(bank, kind, effect, undo=refund)
+    async with place.runtime(one) as rt:
+        run = await rt.start(one, "go", run_id="r")
+        await bank.until("begins")
+        if before:
+            await rt.store.deliver("r", CancelAsked(by="ann"))
+    place.grace = LIMIT
+    async with place.runtime(one, lease=0.1) as rt:
+        run = await rt.get("r")
+        if not before:
+            await run.cancel(by="ann")
+        async with asyncio.timeout(LIMIT):
+            while not rt.worker.drives("r"):
+                await asyncio.sleep(0.005)
+        bank.gate("bank").set()
+        ended = await cancelled(run)
+        assert ended.residue == []
+    assert bank.lines == ["begins", "paid", "refunded paid"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_body_of_this_process_that_does_not_end_is_left_by_a_cancel(kind: Kind, bank: Bank) -> None:
+    place = Place(grace=0.05)
+
+    def refund(ctx: ToolContext, args: Any, result: Any) -> None:
+        bank.write("refunded")
+
+    one = paying(bank, kind, "unsafe", undo=refund)
+    async with place.runtime(one) as rt:
+        await rt.start(one, "go", run_id="r")
+        await bank.until("begins")
+    async with place.runtime(one, lease=0.1) as rt:
+        run = await rt.get("r")
+        await run.cancel(by="ann")
+        assert [item["why"] for item in (await cancelled(run)).residue] == [LEFT]
+        assert bank.lines == ["begins"]
+        bank.gate("bank").set()
+        late = await place.until(Late)
+        assert (late.value, late.error) == ("paid", "")
 
 
 @pytest.mark.parametrize("kind", KINDS)

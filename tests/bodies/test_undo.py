@@ -1,14 +1,15 @@
 """Undo, verify and compensations: one behaviour for tools and for chunks."""
 
 import asyncio
+import functools
 from typing import Any
 
 import pytest
 from tests.bodies.cases import KINDS, LIMIT, Bank, Kind, Place, program
 
-from adjourn import Cancelled, InDoubt, ToolContext
+from adjourn import Cancelled, InDoubt, InvalidDefinition, ToolContext
 from adjourn.bodies import compensations, runner
-from adjourn.core.records import Faulted, Verified
+from adjourn.core.records import Faulted, Stepped, Verified
 from adjourn.driver import unfinished_bodies as flights
 
 
@@ -135,3 +136,57 @@ async def test_nothing_of_a_thread_is_kept_when_it_has_ended(kind: Kind) -> None
         assert isinstance(await run.wait(LIMIT), Cancelled)
     assert not [key for key in flights._threads if key[0] == "r"]
     assert not [key for key in flights._left if key[0] == "r"]
+
+
+class Door:
+    """Something that can be called, and has no name."""
+
+    def __call__(self) -> None:
+        """Open."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "given", [lambda: None, functools.partial(print, "x"), Door()], ids=["lambda", "partial", "object"]
+)
+async def test_a_compensation_without_a_name_is_refused_and_nothing_is_recorded(kind: Kind, given: Any) -> None:
+    place, refused = Place(), list[InvalidDefinition]()
+
+    async def holds(ctx: ToolContext) -> str:
+        try:
+            await ctx.on_cancel(given)
+        except InvalidDefinition as error:
+            refused.append(error)
+            raise
+        return "held"
+
+    one = program(kind, holds)
+    async with place.runtime(one) as rt:
+        run = await rt.start(one, "go", run_id="r")
+        await place.rests(run)
+    [error] = refused
+    assert "could not be found after a crash" in error.what and "on_cancel(release, lock_id)" in error.advice
+    assert not place.all(Stepped) and not [key for key in compensations._registered if key[0] == "r"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_named_function_inside_of_the_body_is_run_in_the_same_process(kind: Kind, bank: Bank) -> None:
+    place = Place(grace=0.05)
+
+    async def holds(ctx: ToolContext) -> str:
+        def release(what: str) -> None:
+            bank.write(f"released {what}")
+
+        await ctx.on_cancel(release, "a")
+        await ctx.on_cancel(bank.write, "by its method")
+        bank.write("holding")
+        await asyncio.sleep(60)
+        return "held"
+
+    one = program(kind, holds)
+    async with place.runtime(one) as rt:
+        run = await rt.start(one, "go", run_id="r")
+        await bank.until("holding")
+        await run.cancel(by="ann")
+        await place.rests(run)
+    assert bank.lines == ["holding", "by its method", "released a"]

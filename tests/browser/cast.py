@@ -9,6 +9,8 @@ from typing import Any
 from adjourn import Agent, Flow, FlowContext, MaxSteps, Policy, ToolContext, ask, gt, pause_for, tool
 from adjourn.core.messages import Delta, ModelRequest, Reply, Text, TextDelta, ToolResult, UserMessage
 from adjourn.core.usage import Usage
+from adjourn.hooks import AskPerson, check_output
+from adjourn.parts import Image
 from adjourn.testing.scripted import ScriptedModel, call
 
 FOLDER = "ADJOURN_TEST_FOLDER"
@@ -89,6 +91,46 @@ pair = Agent(
     policy=Policy([ask("refund", reason="two people", approvers=2)], default="allow"),
 )
 
+series = Agent(
+    "series",
+    model=ScriptedModel(
+        *[[call("refund", order_id="7", cents=cents, notify=False, memo="")] for cents in (200, 200, 900)], "done"
+    ),
+    tools=[refund],
+    policy=Policy([ask("refund", reason="one by one")], default="allow"),
+)
+
+
+async def unlock(ctx: ToolContext, args: dict[str, Any], result: Any) -> None:
+    note(f"unlock {args['name']}")
+
+
+@tool(effect="idempotent", undo=unlock, policy="ask")
+async def lock(name: str) -> str:
+    """Lock something. It takes until told."""
+    await until_told("end")
+    note(f"lock {name}")
+    return name
+
+
+patient = Agent("patient", model=ScriptedModel([call("lock", name="door")], "locked"), tools=[lock])
+
+
+@tool(effect="unsafe", policy="ask", describe="letter to {whom}")
+async def post(whom: str) -> str:
+    """Send a letter."""
+    raise ValueError("SMTP 550")
+
+
+unlucky = Agent("unlucky", model=ScriptedModel([call("post", whom="kari")], "not sent"), tools=[post])
+
+brief_yes = Agent(
+    "brief_yes",
+    model=ScriptedModel([call("refund", order_id="8", cents=800, notify=False, memo="")], _refunded),
+    tools=[refund],
+    policy=Policy([ask("refund", reason="now or never", valid_for=0.05)], default="allow"),
+)
+
 
 @tool(effect="read")
 async def ask_desk(question: str) -> Any:
@@ -143,6 +185,7 @@ VISIT: dict[str, Any] = {
              "properties": {"number": {"type": "string", "title": "Card", "maxLength": 20}}},
             {"type": "string", "title": "By invoice", "maxLength": 40}]},
         "plan": {"type": "string", "title": "Plan of the yard", "contentEncoding": "base64", "contentMediaType": "text/plain"},
+        "photo": {**Image.schema(), "title": "Photo"},
         "code": {"type": "string", "title": "Door code", "format": "password"},
     },
 }  # fmt: skip
@@ -158,7 +201,7 @@ MORE: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
     "required": ["meal", "days", "pay", "code"],
-    "properties": {name: VISIT["properties"][name] for name in ("meal", "days", "pay", "plan", "code")},
+    "properties": {name: VISIT["properties"][name] for name in ("meal", "days", "pay", "plan", "photo", "code")},
 }
 
 
@@ -226,6 +269,10 @@ limited = Agent(
     stop=MaxSteps(2).then("pause"),
 )  # fmt: skip
 
+checked = Agent(
+    "checked", model=ScriptedModel("A letter."), hooks=[check_output(lambda text: AskPerson("it may be rude"), name="polite")]
+)  # fmt: skip
+
 failing = Agent("failing", model=ScriptedModel(ValueError("no such model"), "better"), retries=1)
 
 review = Flow("review")
@@ -287,11 +334,27 @@ class Parrot:
 
 parrot = Agent("parrot", model=Parrot(), tools=[carry, ask_desk])
 
+
+def _shown(messages: Any) -> Any:
+    photo = next(part for part in messages[0].parts if not isinstance(part, str))
+    return ["Look.", call("carry", value={"photo": photo}, other="as it is")]
+
+
+class Eyes(ScriptedModel):
+    """It sees, and does not hear."""
+
+    async def file_refusal(self, ref: dict[str, Any], data: bytes) -> str:
+        return f"{self.name} does not take {ref['type']}" if ref["type"].startswith("audio") else ""
+
+
+looker = Agent("looker", model=Eyes(_shown, "carried"), tools=[carry])
+
 CAST: tuple[Agent[Any] | Flow, ...] = (
     writer,
     refunds,
     hasty,
     pair,
+    series,
     asker,
     deployer,
     boss,
@@ -301,4 +364,9 @@ CAST: tuple[Agent[Any] | Flow, ...] = (
     parrot,
     visitor,
     asker_of_more,
+    looker,
+    checked,
+    patient,
+    unlucky,
+    brief_yes,
 )

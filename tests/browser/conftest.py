@@ -3,7 +3,8 @@
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -23,17 +24,31 @@ def missing(why: str) -> None:
     pytest.skip(why)
 
 
-@pytest.fixture(scope="module")
-async def browser() -> AsyncIterator[Browser]:
+@asynccontextmanager
+async def launched(without: Sequence[str] = ()) -> AsyncGenerator[Browser]:
+    """A Chromium. `without`: flags that Playwright gives it and people's browsers do not have."""
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None:
         missing("there is no Chromium: run tests/browser/install.sh")
     if console.INDEX not in console._files():
         missing("the console is not built: run `make console`")
     async with async_playwright() as playwright:
-        chromium = await playwright.chromium.launch(executable_path=found, args=FLAGS)
+        chromium = await playwright.chromium.launch(executable_path=found, args=FLAGS, ignore_default_args=[*without])
         yield chromium
         await chromium.close()
+
+
+@pytest.fixture(scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with launched() as chromium:
+        yield chromium
+
+
+@pytest.fixture(scope="module")
+async def keeping() -> AsyncIterator[Browser]:
+    """A browser that keeps the pages it leaves, as those of people do."""
+    async with launched(["--disable-back-forward-cache"]) as chromium:
+        yield chromium
 
 
 @pytest.fixture(scope="module")

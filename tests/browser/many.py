@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from adjourn.stores.sqlite.connection import connect
+from adjourn.stores.sqlite.connection import connect, transaction
 
 
 def multiply(database: Path, run: str, count: int) -> None:
@@ -20,7 +20,7 @@ def multiply(database: Path, run: str, count: int) -> None:
         "journal": {"key": f"({most} + k.n) << 32 | x.seq", "body": f"replace(x.body, '{run}', '{run}-' || k.n)"},
         "interrupt": {"run": f"{most} + k.n", "opened_at": "x.opened_at - k.n"},
     }  # fmt: skip
-    with db:
+    with transaction(db):  # from its beginning: a reader that becomes a writer is not waited for
         db.execute("create temp table k (n)")
         db.execute(
             "insert into k with recursive k(n) as (select 1 union all select n + 1 from k where n < ?) select n from k",

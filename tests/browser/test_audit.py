@@ -1,15 +1,17 @@
 """The audit page: newest first and in words, searched and filtered by the store, opened, exported, readable at every width."""
 
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 from tests.browser.test_access import AXE, complaints
 from tests.browser.world import World, visit
 
 from adjourn import AdjournError
+from adjourn.views.audit_words import VOID
 
 WIDTHS = (320, 768, 1440)
 
@@ -116,6 +118,10 @@ async def test_what_matches_is_exported_as_json_lines_and_as_a_table(browser: Br
         entries: list[Any] = [json.loads(line) for line in texts["ndjson"].splitlines()]
         assert [entry["by"] for entry in entries] == ["erik", "gus"]
         table = texts["csv"].splitlines()
+        await ana.go("/audit?only=security&verb=export")
+        lines = ana.page.locator(".au-row")
+        await expect(lines).to_have_count(2)
+        await expect(lines.first).to_contain_text("ana exported 2 lines of the audit, verb deny")
         assert len(table) == 3 and table[0].startswith("at,by,verb") and "ask for photos first" in table[1]
 
 
@@ -141,3 +147,42 @@ async def test_it_is_readable_at_every_width_and_axe_finds_nothing(browser: Brow
                 assert box is not None and box["height"] >= 44
             if AXE.exists():
                 assert await complaints(page) == []
+
+
+async def test_the_chain_is_said_to_be_whole_by_itself_and_how_far_that_goes(browser: Browser, own: World) -> None:
+    await history(own)
+    async with visit(browser, own, at="/audit") as ana:
+        chain = ana.page.get_by_label("The chain", exact=True)
+        await expect(chain).to_contain_text("The chain is whole: 5 lines, each following from the one before it")
+        await expect(chain).to_contain_text("Journals and seals have not been checked since this server started.")
+        await chain.get_by_role("button", name="Check everything").click()
+        await expect(chain).to_contain_text("Everything was checked")
+        await expect(chain).to_contain_text("Consistent")
+        await ana.page.reload()  # what was found is kept by the server, not by the page
+        await expect(chain).to_contain_text("Everything was checked")
+    with sqlite3.connect(own.folder / "runs.db") as db:
+        db.execute("update audit set body = replace(body, 'photos', 'nothing') where body like '%photos%'")
+    async with visit(browser, own, at="/audit") as ana:
+        chain = ana.page.get_by_label("The chain", exact=True)
+        await expect(chain.get_by_role("alert")).to_contain_text("it was edited, or moved here from elsewhere")
+
+
+async def test_a_decision_that_no_worker_believed_does_not_look_like_one_that_counts(
+    browser: Browser, own: World
+) -> None:
+    await history(own)
+
+    async def forged(route: Route) -> None:
+        answer = await route.fetch()
+        page = await answer.json()
+        page["items"][0]["told"]["void"] = VOID
+        await route.fulfill(response=answer, json=page)
+
+    async with visit(browser, own) as ana:
+        await ana.page.route("**/api/v1/audit?*", forged)
+        await ana.go("/audit")
+        rows = ana.page.locator(".au")
+        await expect(rows.first.locator("[data-void]")).to_have_text(VOID)
+        await expect(ana.page.locator("[data-void]")).to_have_count(1)
+        await rows.first.locator(".au-row").click()
+        await expect(rows.first).to_contain_text(f"nothing: it {VOID}")

@@ -11,6 +11,9 @@ from tests.browser.test_access import AXE, complaints
 from tests.browser.world import World, eventually, visit
 
 from adjourn.core.records import Decided
+from adjourn.parts import Image
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(46)
 
 GUIDE = Path(__file__).parents[2] / "docs/guides/inbox.md"
 CONTROLS = {
@@ -38,6 +41,7 @@ CONTROLS = {
     "`type: array` of `enum`, `uniqueItems`": ("days", "input[type=checkbox]"),
     "`oneOf` or `anyOf`, each with `title`": ("pay", "[role=radiogroup] label:has-text('By invoice')"),
     "`contentEncoding: base64`": ("plan", "input[type=file]"),
+    "`format: file`": ("photo", "input[type=file][accept='image/*']"),
     "`format: password` or `writeOnly`": ("code", "input[type=password]"),
     "anything else": ("extra", "select"),
 }
@@ -149,8 +153,16 @@ async def test_choices_files_and_secrets_are_set_by_keyboard(browser: Browser, o
             await keys.press("Enter")
         await (await choosing.value).set_files(plan)
         await expect(page.locator("[data-field=plan]")).to_contain_text("yard.txt 6 bytes")
+        photo = page.get_by_label("Photo")
+        await photo.set_input_files(plan)
+        await expect(page.locator("[data-field=photo]")).to_contain_text("yard.txt was not taken: it must be image/*.")
+        await photo.set_input_files({"name": "ana.png", "mimeType": "image/png", "buffer": PNG})
+        await expect(page.locator("[data-field=photo]")).to_contain_text(f"ana.png {len(PNG)} bytes")
         await page.get_by_label("Door code").focus()
         await keys.type("1234")
+        await expect(page.locator(".sent")).not_to_contain_text(b64encode(PNG).decode())
+        await expect(page.locator(".sent")).to_contain_text(re.compile('"code": ?"•••"'))
+        await expect(page.locator(".sent")).not_to_contain_text("1234")
         await page.locator("[data-verb=answer]").click()
         await on.status(run, "completed")
     [decided] = await on.records(run, Decided)
@@ -159,8 +171,10 @@ async def test_choices_files_and_secrets_are_set_by_keyboard(browser: Browser, o
         "days": ["Mon", "Wed"],
         "pay": {"number": "4111"},
         "plan": b64encode(b"a gate").decode(),
+        "photo": dict(Image(PNG, name="ana.png").ref),
         "code": "1234",
     }
+    assert (await on.rt.store.blobs(run)) == {Image(PNG).digest: PNG}
 
 
 async def test_what_was_typed_is_there_again_until_it_is_answered_but_no_secret(browser: Browser, on: World) -> None:

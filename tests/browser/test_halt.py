@@ -56,13 +56,38 @@ async def test_halts_are_widened_during_a_halt(browser: Browser, on: World, phon
         await eventually(on.rt.halts, lambda halts: [h.scope for h in halts] == ["tool:refund", "*"])
         await expect(page.locator("[data-halt='*'] [data-held]")).to_have_text(re.compile(rf"^{total} runs held"))
         await expect(page.locator(".halt")).to_have_count(2)
-        await expect(page.get_by_role("button", name="Halt…").locator("visible=true")).to_be_visible()
+        again = await open_dialog(page)
+        await expect(again).to_contain_text(re.compile(rf"Already halted: everything.*{total} runs held"))
+        await again.get_by_label("Reason").fill("once more")
+        await expect(again.locator(".why-off")).to_have_text("It is halted already.")
+        await page.keyboard.press("Escape")
         await page.get_by_role("button", name="Unhalt everything…").click()
-        await expect(page.get_by_role("dialog")).to_contain_text("except those that tool refund holds")
+        await expect(page.get_by_role("dialog")).to_contain_text("except those that the halt of tool refund holds")
         await page.get_by_label("Reason").fill("refunds only")
         await page.get_by_role("button", name="Unhalt everything", exact=True).click()
         await eventually(on.rt.halts, lambda halts: [h.scope for h in halts] == ["tool:refund"])
     await lift_all(on)
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+async def test_it_is_on_every_page_once_also_where_a_phone_has_another_bar(
+    browser: Browser, on: World, width: int
+) -> None:
+    run = await on.waiting("refunds", "everywhere")
+    async with visit(browser, on) as ana:
+        page = ana.page
+        await page.set_viewport_size({"width": width, "height": 844})
+        for at in (*await ana.menu(), f"/runs/{run}", f"/runs/{run}/journal", "item", "/compare"):
+            await (ana.inbox(run) if at == "item" else ana.go(at))
+            button = page.get_by_role("button", name="Halt…").locator("visible=true")
+            await expect(button).to_have_count(1)
+            box = await button.bounding_box()
+            assert box is not None and (width > 640 or min(box["width"], box["height"]) >= 40), f"{at}: {box}"
+            await button.click()
+            dialog = page.get_by_role("dialog")
+            await expect(dialog.locator(".why-off")).to_have_text("Say why: it is shown on every page.")
+            await page.keyboard.press("Escape")
+            await expect(dialog).to_have_count(0)
 
 
 async def test_a_name_that_nothing_has_is_not_halted_before_it_was_insisted_on(ana: Visit) -> None:
@@ -157,3 +182,43 @@ async def test_a_halt_that_the_server_does_not_answer_is_not_said_to_be_on_and_i
         [halt] = await on.rt.halts()
         assert halt.reason == "a cable is loose"
     await lift_all(on)
+
+
+async def test_three_halts_at_once_leave_a_phone_its_page(browser: Browser, on: World) -> None:
+    await lift_all(on)
+    for scope in ("*", "agent:refunds", "tool:refund"):
+        await on.rt.halt(scope, by="ana", reason="incident 7: a reason that takes several lines where there is no room")
+    try:
+        async with visit(browser, on) as ana:
+            page = ana.page
+            for width in (390, 320):
+                await page.set_viewport_size({"width": width, "height": 844})
+                await expect(page.locator(".halt")).to_have_count(3)
+                box = await page.locator(".halts").bounding_box()
+                assert box is not None and box["height"] <= 844 / 4, width
+                lift = page.get_by_role("button", name="Unhalt everything…")
+                await expect(lift).to_be_visible()
+                size = await lift.bounding_box()
+                assert size is not None and size["height"] >= 44
+    finally:
+        await lift_all(on)
+
+
+async def test_what_a_halt_and_an_unhalt_need_is_said_at_the_field_before_one_tries(ana: Visit) -> None:
+    page, on = ana.page, ana.world
+    await lift_all(on)
+    dialog = await open_dialog(page, "One tool")
+    await expect(dialog.get_by_role("combobox")).to_have_attribute("aria-required", "true")
+    reason = dialog.get_by_label("Reason required")
+    await expect(reason).to_have_attribute("aria-required", "true")
+    await page.keyboard.press("Escape")
+    await on.rt.halt("tool:refund", by="ana", reason="incident 8")
+    await page.get_by_role("button", name="Unhalt tool refund…").click()
+    await expect(dialog.locator(".why-off")).to_have_text("Say why it may go on: it is recorded.")
+    reason = dialog.get_by_label("Reason, for the record required")
+    await expect(reason).to_be_focused()
+    await expect(reason).to_have_attribute("aria-required", "true")
+    await page.keyboard.type("over")
+    await expect(dialog.locator(".why-off")).to_be_empty()
+    await page.keyboard.press("Enter")
+    await eventually(on.rt.halts, lambda halts: not halts)

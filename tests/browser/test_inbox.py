@@ -12,6 +12,34 @@ AWAKE = 750
 """Milliseconds: keys are dead for a moment after an item appears."""
 
 
+TAP = """() => new Promise((done) => {
+  const first = document.querySelector("article").dataset.ref;
+  const look = () => {
+    const article = document.querySelector("article");
+    const button = article?.querySelector("[data-verb=approve], [data-verb=answer]");
+    if (!button || article.dataset.ref === first) return requestAnimationFrame(look);
+    const off = button.getAttribute("aria-disabled");
+    button.click();
+    done(off);
+  };
+  look();
+})"""
+"""Clicks on what stands there, in the first moment in which it is another item."""
+TAPS = TAP.replace(
+    "button.click();\n    done(off);",
+    """const seen = [];
+    const tap = () => {
+      button.dispatchEvent(new PointerEvent("pointerdown", { bubbles: true }));
+      seen.push(button.getAttribute("aria-disabled"));
+      button.click();
+      if (seen.length < 5) setTimeout(tap, 500);
+      else done(seen);
+    };
+    tap();""",
+)
+"""Does so five times, longer than the button is off after one of them."""
+
+
 async def opened(ana: Visit, program: str, input: str = "go") -> str:
     """A run that waits, with its item open."""
     run = await ana.world.waiting(program, input)
@@ -138,6 +166,35 @@ async def test_keys_are_dead_just_after_an_item_appears(ana: Visit) -> None:
     assert await on.records(second, Decided) == []
 
 
+async def test_the_second_of_two_taps_does_not_decide_the_item_that_slid_in(ana: Visit) -> None:
+    page, on = ana.page, ana.world
+    first, second = await on.waiting("refunds", "tapped"), await on.waiting("refunds", "not read")
+    await ana.inbox(first)
+    await expect(page.locator("article[data-open=true]")).to_be_visible()
+    tap = asyncio.create_task(page.evaluate(TAP))
+    await page.locator("[data-verb=approve]").click()
+    assert await tap == "true", "it was off"
+    await on.status(first, "completed")
+    assert await on.records(second, Decided) == []
+    assert await page.evaluate("scrollY") == 0, "it is read from its beginning"
+    await ana.inbox(second)
+    await page.locator("[data-verb=approve]").click()
+    await on.status(second, "completed")
+
+
+async def test_whoever_taps_on_does_not_decide_the_item_that_slid_in(ana: Visit) -> None:
+    """A slow phone, a person who taps again and again where the button was: each tap begins the time anew."""
+    page, on = ana.page, ana.world
+    first, second = await on.waiting("refunds", "tapped"), await on.waiting("refunds", "not read")
+    await ana.inbox(first)
+    await expect(page.locator("article[data-open=true]")).to_be_visible()
+    taps = asyncio.create_task(page.evaluate(TAPS))
+    await page.locator("[data-verb=approve]").click()
+    assert await taps == ["true"] * 5, "it was off"
+    await on.status(first, "completed")
+    assert await on.records(second, Decided) == []
+
+
 async def test_a_question_is_a_form_and_its_answer_has_types(ana: Visit) -> None:
     page, on = ana.page, ana.world
     run = await opened(ana, "asker")
@@ -252,6 +309,24 @@ async def test_a_limit_is_extended_and_a_failure_tried_again(ana: Visit) -> None
     await page.locator("[data-choice=retry] input[type=radio]").check()
     await page.locator("[data-verb=answer]").click()
     await on.status(failed, "completed")
+
+
+async def test_what_a_hook_asks_is_called_a_check_and_not_a_limit(ana: Visit) -> None:
+    page, on = ana.page, ana.world
+    run = await opened(ana, "checked")
+    row, article = page.locator(f"li[data-ref^='{run}']"), page.locator("article")
+    await expect(row).to_contain_text("Check")
+    await expect(row).to_contain_text("let it pass or stop")
+    await expect(article).to_contain_text("it may be rude")
+    for part in (row, article):
+        assert "limit" not in (await part.inner_text()).lower()
+    await ana.go(f"/runs/{run}")
+    await expect(page.locator("main")).to_contain_text("A check asks a person")
+    assert "limit reached" not in (await page.locator("main").inner_text()).lower()
+    await ana.inbox(run)
+    await page.locator("[data-choice=pass] input[type=radio]").check()
+    await page.locator("[data-verb=answer]").click()
+    await on.status(run, "completed")
 
 
 async def test_an_expired_item_says_expiry_and_not_denial(browser: Browser, on: World) -> None:

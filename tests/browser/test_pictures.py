@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from playwright.async_api import Browser, Page, expect
+from tests.browser.world import eventually
 
 from adjourn.demo.stage import Stage, stage
 
@@ -116,18 +117,47 @@ async def test_a_flows_picture(browser: Browser, demo: Stage) -> None:
     await page.context.close()
 
 
+async def test_a_decision_that_no_worker_believed_is_told_as_one(browser: Browser, tmp_path: Path) -> None:
+    """The night clerk wrote an approval into the store under another name: it stands in the list, and says so."""
+    async with stage(tmp_path, 0, name="ben") as own:
+        await own.start_forger()
+
+        async def disowned() -> bool:
+            return any(item.disowned for item in await own.runtime.inbox(run="DEMO-6"))
+
+        await eventually(disowned)
+        page = await opened(browser, own, "/inbox?show=decided")
+        line = page.locator("a[href*='DEMO-6']")
+        await expect(line).to_contain_text("Approved")
+        why = "did not count: not signed by anybody the worker trusts"
+        await expect(line.locator("[data-disowned]")).to_have_text(why)
+        # what came of the call came of another decision
+        [item] = await own.runtime.inbox(run="DEMO-6")
+        await own.runtime.approve(item.ref, by="ben", note="seen in the books")
+        handle = await own.runtime.get("DEMO-6")
+        await eventually(handle.status, lambda status: status == "completed")
+        await page.reload()
+        believed = line.filter(has_text="seen in the books")
+        await expect(believed.locator("[data-outcome=ran]")).to_have_count(1)
+        await expect(page.locator("[data-outcome]")).to_have_count(1)
+        await expect(page.locator("[data-disowned]")).to_have_count(1)
+        await page.context.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_no_page_scrolls_sideways_at_any_width(browser: Browser, demo: Stage, scheme: Any) -> None:
     page = await opened(browser, demo, "/runs", color_scheme=scheme)
+    menu = await page.locator("nav.side [data-place]").evaluate_all("all => all.map((a) => a.pathname)")
+    assert len(menu) >= 6
     for at in (
-        "/runs",
-        "/inbox",
+        *menu,
         await item(demo),
+        "/inbox?show=decided",
         "/runs/DEMO-3",
+        "/runs/DEMO-2/conversation",
         "/runs/DEMO-3/journal",
         "/runs/DEMO-5/picture",
-        "/audit",
-        "/settings",
+        "/compare?left=DEMO-1&right=DEMO-3",
     ):
         await page.goto(url_of(demo) + at)
         await page.locator("[data-connection=live]").first.wait_for(state="attached")
@@ -135,6 +165,16 @@ async def test_no_page_scrolls_sideways_at_any_width(browser: Browser, demo: Sta
             await page.set_viewport_size({"width": width, "height": 800})
             await page.wait_for_timeout(60)
             await fits(page)
+    await page.context.close()
+
+
+async def test_on_a_phone_the_card_leaves_room_for_the_runs(browser: Browser, demo: Stage) -> None:
+    page = await opened(browser, demo, "/runs", 390, 844)
+    card = page.get_by_role("region", name="Things to try")
+    await expect(card.get_by_role("listitem")).to_have_count(1)
+    await expect(page.locator("[data-run]").first).to_be_in_viewport()
+    await card.get_by_role("button", name="show all 4").click()
+    await expect(card.get_by_role("listitem")).to_have_count(4)
     await page.context.close()
 
 

@@ -1,6 +1,7 @@
 """A run's page: text that grows, and every verb; each is asserted in the store as well as on the page."""
 
 import json
+import re
 from typing import Any
 
 from playwright.async_api import Browser, Page, expect
@@ -104,6 +105,11 @@ async def test_cancel_shows_what_will_be_undone_and_what_cannot_and_does_it(brow
         assert (asked.by, asked.reason) == ("ana", "wrong team")
         await expect(page.locator("main.run-page")).to_contain_text("2 undone")
         await expect(page.locator("main.run-page")).to_contain_text("left behind")
+        cut = page.locator("[data-step][data-kind=tool]").filter(has_text="hold")
+        await expect(cut).to_have_attribute("data-status", "cancelled")
+        await expect(cut.locator(".bar.tool")).to_have_count(0)  # it did not finish, and does not look as if
+        await page.reload()
+        await expect(cut).to_have_attribute("data-status", "cancelled")
     assert own.ledger() == ["create dns", "create lb", "announce soon", "delete lb", "delete dns"]
 
 
@@ -203,6 +209,38 @@ async def test_a_flows_picture_shows_what_is_done_and_what_waits(ana: Visit) -> 
     await on.rt.answer(interrupt.id, True, by="ben")
     await status(page, "completed")
     await expect(page.locator("[data-box]").filter(has_text="publish")).to_have_attribute("data-look", "done")
+    await ana.go(f"/runs/{run}/conversation")  # a flow has none
+    await expect(page.get_by_role("tab", name="Timeline")).to_have_attribute("aria-selected", "true")
+    await expect(page.get_by_role("treegrid")).to_be_visible()
+
+
+async def test_a_flows_picture_runs_to_the_right_and_on_a_phone_down_and_is_whole(ana: Visit) -> None:
+    page, on = ana.page, ana.world
+    run = await on.waiting("review", "a text for the phone")
+    await ana.go(f"/runs/{run}/picture")
+    boxes = page.locator("[data-box]")
+
+    async def places() -> dict[str, tuple[float, float]]:
+        found = await boxes.evaluate_all(
+            "all => all.map((b) => { const r = b.getBoundingClientRect(); return [b.dataset.box, r.x, r.y, r.right]; })"
+        )
+        assert len(found) == 4 and max(right for *_, right in found) <= await page.evaluate("innerWidth")
+        return {key.rpartition("/")[2]: (x, y) for key, x, y, _ in found}
+
+    await expect(boxes.first).to_be_visible()
+    right = await places()
+    assert right["draft"][0] < right["proofread"][0] < right["publish"][0]
+    assert abs(right["proofread"][0] - right["editor"][0]) < 8 and right["proofread"][1] < right["editor"][1]
+    await page.set_viewport_size({"width": 375, "height": 800})
+    await expect(page.locator(".picture svg[viewBox]").first).to_be_visible()
+    down = await places()
+    assert down["draft"][1] < down["proofread"][1] < down["publish"][1]
+    assert abs(down["proofread"][1] - down["editor"][1]) < 8 and down["proofread"][0] < down["editor"][0]
+    await page.locator("[data-box$=editor]").focus()
+    await page.keyboard.press("ArrowLeft")
+    await expect(page.locator("[data-box$=proofread]")).to_be_focused()
+    await page.keyboard.press("ArrowUp")
+    await expect(page.locator("[data-box=draft]")).to_be_focused()
 
 
 async def test_the_server_restarts_with_the_page_open_and_nothing_is_missed(browser: Browser, own: World) -> None:
@@ -244,3 +282,23 @@ async def test_a_worker_that_is_killed_is_replaced_and_the_page_says_so(browser:
         await expect(page.get_by_text("taken over", exact=False).first).to_be_visible()
         assert (await own.rt.store.get(run)).epoch == 2
     assert own.ledger() == ["create dns", "create lb", "announce soon"]
+
+
+async def test_a_cancel_that_is_refused_says_why_in_words_and_no_code(ana: Visit) -> None:
+    page, on = ana.page, ana.world
+    run = await on.waiting("refunds", "refuse it")
+    problem = {"status": 422, "code": "invalid", "detail": "the reason is too long: at most 1000 characters"}
+    answer = json.dumps(problem)
+    await page.route("**/cancel", lambda route: route.fulfill(status=422, content_type="application/json", body=answer))
+    await ana.go(f"/runs/{run}")
+    await page.locator("[data-verb=cancel]").click()
+    await page.locator("[data-verb=cancel-now]").click()
+    toast = page.locator(".toast[data-tone=fail]")
+    await expect(toast).to_contain_text("Not cancelled: the reason is too long: at most 1000 characters")
+    await expect(toast).to_contain_text("Nothing changed.")
+    await expect(toast).not_to_contain_text(re.compile("invalid|422"))
+    await page.route("**/cancel", lambda route: route.fulfill(status=502, body="<h1>Bad gateway</h1>"))
+    await toast.get_by_role("button", name="Close").click()
+    await page.locator("[data-verb=cancel-now]").click()
+    await expect(toast).to_contain_text("it may have been done, or not")
+    await expect(toast).not_to_contain_text("Nothing changed.")

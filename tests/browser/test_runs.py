@@ -1,6 +1,9 @@
 """The list of runs: live, grouped by what needs a person, filters in the address."""
 
-from playwright.async_api import Browser, Locator, expect
+import re
+
+from playwright.async_api import Browser, Locator, Route, expect
+from tests.browser.many import multiply
 from tests.browser.world import Visit, World, eventually, visit
 
 from adjourn.core.records import Decided, Started
@@ -57,6 +60,32 @@ async def test_a_run_is_started_from_the_page(ana: Visit) -> None:
     assert (started.program, started.input, started.by) == ("refunds", "Order 99", "ana")
 
 
+async def test_a_start_whose_answer_was_lost_is_sent_again_and_starts_one_run(ana: Visit) -> None:
+    page, on = ana.page, ana.world
+    lost = 1
+
+    async def lose(route: Route) -> None:
+        nonlocal lost
+        if route.request.method != "POST" or not lost:
+            await route.continue_()
+            return
+        lost -= 1
+        await route.fetch()  # it was done
+        await route.abort()
+
+    await page.route(re.compile(r"/api/v1/runs$"), lose)
+    await page.get_by_role("button", name="Start a run…").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("combobox").select_option("refunds")
+    await dialog.get_by_role("textbox").first.fill("Order of a lost answer")
+    await dialog.get_by_role("button", name="Start").last.click()
+    await expect(page.get_by_text("the server does not answer")).to_be_visible()
+    await dialog.get_by_role("button", name="Start").last.click()
+    await page.wait_for_url("**/runs/*")
+    run = page.url.rpartition("/")[2].partition("?")[0]
+    assert [found.run_id for found in await on.rt.runs(text="Order of a lost answer")] == [run]
+
+
 async def test_a_reader_goes_through_the_list_with_the_keyboard(ana: Visit) -> None:
     page = ana.page
     run = await ana.world.waiting("asker", "Keyboard")
@@ -102,3 +131,50 @@ async def test_runs_are_found_by_what_they_did_and_chosen_ones_are_denied_with_o
     for run in refunds:
         [decided] = await on.records(run, Decided)
         assert (decided.verdict, decided.note, decided.by) == ("deny", "not this week", "ana")
+
+
+async def test_all_failed_runs_are_resumed_by_one_button_that_shows_them_first(browser: Browser, own: World) -> None:
+    failed = [await own.start("failing", f"Outage {n}") for n in (1, 2)]
+    for run in failed:
+        await own.status(run, "failed")
+    async with visit(browser, own, at="/runs?tab=failed") as ana:
+        page = ana.page
+        await page.get_by_role("button", name="Resume all 2…").click()
+        dialog = page.get_by_role("dialog")
+        await expect(dialog.locator("[data-bulk]")).to_have_count(2)
+        await dialog.locator("[data-verb='bulk-send']").click()
+        await expect(dialog.get_by_role("heading")).to_have_text("Resumed 2 of 2")
+    for run in failed:
+        await own.status(run, "completed")
+
+
+async def test_choosing_all_takes_what_the_search_means_not_only_what_is_loaded(browser: Browser, own: World) -> None:
+    run = await own.start("failing", "Outage")
+    await own.status(run, "failed")
+    multiply(own.folder / "runs.db", run, 250)
+    async with visit(browser, own, at="/runs?tab=failed") as ana:
+        page = ana.page
+        await page.locator("[data-run] .pick-run").first.check()
+        bar = page.get_by_role("region", name="Chosen runs")
+        await expect(bar).to_contain_text("1 chosenof more than 100")
+        await bar.get_by_role("button", name="choose all").click()
+        await expect(bar).to_contain_text("251 chosenof 251")
+        await page.keyboard.press("Escape")
+        await page.reload()
+        await page.get_by_role("button", name="Resume all…").click()
+        await expect(page.get_by_role("dialog")).to_contain_text("Resume 251 runs?")
+
+
+async def test_the_rows_in_sight_are_drawn_when_what_stands_above_them_is_gone(browser: Browser, own: World) -> None:
+    run = await own.start("failing", "Outage")
+    await own.status(run, "failed")
+    multiply(own.folder / "runs.db", run, 60)
+    async with visit(browser, own, at="/runs?tab=failed") as ana:
+        page = ana.page
+        await expect(page.locator("[data-run]").nth(5)).to_be_visible()
+        above = page.locator("#above-the-runs")
+        await above.evaluate("(box) => (box.style.height = '3000px')")
+        await expect(page.locator("[data-run]")).to_have_count(1)  # the one that Tab comes to
+        await above.evaluate("(box) => (box.style.height = '')")
+        await expect(page.locator("[data-run]").nth(5)).to_be_in_viewport()
+        assert await page.evaluate("scrollY") == 0

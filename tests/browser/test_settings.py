@@ -99,3 +99,46 @@ async def test_who_is_no_admin_sees_their_own_sessions_and_nobody_else(browser: 
         await visitor.page.goto(f"{on.url}/settings")
         await expect(visitor.page.get_by_text("this one")).to_be_visible(timeout=MS)
         await expect(visitor.page.get_by_role("heading", name="People and programs")).to_have_count(0)
+
+
+async def test_the_rules_are_listed_with_how_often_each_asked(ana: Visit) -> None:
+    await ana.world.waiting("refunds")
+    await ana.go("/settings")
+    row = ana.page.locator("[data-rule='ask refund when cents > 100']").first
+    await expect(row).to_contain_text("refunds")
+    assert int(await row.locator("td").first.inner_text()) >= 1
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+async def test_what_an_admin_comes_for_stands_above_the_fold_and_the_rest_is_one_step_away(
+    browser: Browser, own: World, width: int
+) -> None:
+    async with visit(browser, own) as ana:
+        page = ana.page
+        await page.set_viewport_size({"width": width, "height": 900})
+        await ana.go("/settings")
+        people = page.get_by_role("heading", name="People and programs")
+        messages = page.get_by_role("heading", name="Where messages go")
+        for head in (people, messages):
+            await expect(head).to_be_in_viewport()
+        assert await top_of(people) < await top_of(messages) < await top_of(page.get_by_role("heading", name="You"))
+        await page.get_by_role("navigation", name="Settings").get_by_text("Keyboard").click()
+        await expect(page.get_by_role("heading", name="Keyboard")).to_be_in_viewport()
+        assert await page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+async def top_of(head: Locator) -> float:
+    box = await head.first.bounding_box()
+    assert box is not None
+    return box["y"]
+
+
+async def test_a_bar_and_words_say_what_came_of_what_a_rule_asked(ana: Visit) -> None:
+    run = await ana.world.waiting("refunds")
+    [item] = await ana.world.rt.inbox(run=run)
+    await ana.world.rt.deny(item.ref, by="ben")
+    await ana.go("/settings")
+    row = ana.page.locator("[data-rule='ask refund when cents > 100']").first
+    await expect(row).to_contain_text("1 denied")
+    await expect(row.locator(".rule-verb")).to_have_text("Ask")
+    assert await row.locator(".rule-bar rect").count() >= 1

@@ -60,6 +60,7 @@ async def last_week(database: Path) -> None:
         [item] = await rt.inbox(run="OLD-1")
         await rt.approve(item.id, by="ben", note="paid twice, seen in the ledger")
         await run.wait()
+    await store.close()
 
 
 @pytest.fixture(scope="module")

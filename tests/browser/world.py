@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import httpx
 from playwright.async_api import Browser, Page
+from tests.again import TooSlow
 from tests.browser.cast import FOLDER
 
 from adjourn import Runtime
@@ -116,7 +117,7 @@ class World:
 
 
 async def eventually(look: Callable[[], Awaitable[Any]], so: Callable[[Any], bool] = bool) -> Any:
-    """What `look` gives once it is so."""
+    """What `look` gives once it is so. A limit that passes is a want of time: the test is tried again."""
     seen: Any = None
     try:
         async with asyncio.timeout(LIMIT):
@@ -126,7 +127,7 @@ async def eventually(look: Callable[[], Awaitable[Any]], so: Callable[[Any], boo
                     return seen
                 await asyncio.sleep(0.02)
     except TimeoutError:
-        raise AssertionError(f"it stayed {seen!r}") from None
+        raise TooSlow(f"it stayed {seen!r}") from None
 
 
 @asynccontextmanager
@@ -167,6 +168,12 @@ class Visit:
     async def go(self, at: str) -> None:
         await self.page.goto(self.world.url + at)
         await self.page.locator("[data-connection=live]").first.wait_for(timeout=LIMIT * 1000, state="attached")
+
+    async def menu(self) -> list[str]:
+        """The addresses of all pages in the menu: what is there, not what a test knows of."""
+        found = await self.page.locator("nav.side [data-place]").evaluate_all("all => all.map((a) => a.pathname)")
+        assert len(found) >= 6
+        return found
 
     async def inbox(self, run: str) -> None:
         """The inbox, at the item of this run."""

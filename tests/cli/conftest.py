@@ -5,6 +5,7 @@ import json
 import os
 import re
 import select
+import shlex
 import subprocess
 import sys
 import time
@@ -22,8 +23,7 @@ from adjourn.cli.command_table import app
 SECONDS = 60.0
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 ATTACHED = (  # a session's own terminal is one where Ctrl-C is a signal
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
-    "os.execv(sys.executable, [sys.executable, '-m', 'adjourn', *sys.argv[1:]])"
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);os.execvp(sys.argv[1], sys.argv[1:])"
 )
 
 
@@ -55,6 +55,16 @@ def invoke(*args: str) -> Said:
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return Said(done.exit_code, done.stdout, done.stderr)
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", id="postgres")])
+def db(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The database that every command means."""
+    address = "sqlite:///adjourn.db"
+    if request.param == "postgres":
+        address = request.getfixturevalue("postgres").fresh()
+    monkeypatch.setenv("ADJOURN_DB", address)
+    return address
 
 
 @pytest.fixture
@@ -119,7 +129,7 @@ def screen(text: str) -> list[str]:
 class Pty:
     """A program at a terminal of its own; `see` waits for words, `type` writes a line."""
 
-    def __init__(self, *args: str, columns: int = 100, **env: str) -> None:
+    def __init__(self, *args: str, columns: int = 100, script: str = "", **env: str) -> None:
         import fcntl
         import pty
         import struct
@@ -127,8 +137,13 @@ class Pty:
 
         self._fd, inner = pty.openpty()
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+        command = [sys.executable, "-m", "adjourn"]
+        if script:  # several commands of one session
+            line = ["sh", "-ec", f'adjourn() {{ {shlex.join(command)} "$@"; }}; {script}']
+        else:
+            line = [*command, *args]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", ATTACHED, *args],
+            [sys.executable, "-c", ATTACHED, *line],
             stdin=inner, stdout=inner, stderr=inner, start_new_session=True, env={**os.environ, "TERM": "xterm", **env},
         )  # fmt: skip
         os.close(inner)
@@ -150,6 +165,13 @@ class Pty:
     def plain(self) -> str:
         """What it has written, without colours."""
         return COLOUR.sub("", self.text)
+
+    @property
+    def keeps_output(self) -> bool:
+        """Whether Ctrl-C leaves what the terminal has not shown yet."""
+        import termios
+
+        return bool(termios.tcgetattr(self._fd)[3] & termios.NOFLSH)
 
     def see(self, words: str) -> None:
         """Wait until the program has written these words after those that were seen last."""
@@ -206,3 +228,36 @@ def terminal() -> Iterator[Callable[..., Pty]]:
 
 Run = Callable[..., Said]
 AtTerminal = Callable[..., Pty]
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def worker() -> Iterator[Start]:
+    """`adjourn worker` as processes of their own, which are gone in the end."""
+    begun: list[subprocess.Popen[str]] = []
+
+    def start(*args: str, until: str = "", stdout: int = subprocess.DEVNULL, **env: str) -> subprocess.Popen[str]:
+        one = subprocess.Popen(
+            [sys.executable, "-m", "adjourn", "worker", *args],
+            stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True, encoding="utf-8",
+            env={**os.environ, **env},
+        )  # fmt: skip
+        begun.append(one)
+        if until:
+            hear(one, until)
+        return one
+
+    yield start
+    for one in begun:
+        if one.poll() is None:
+            one.kill()
+        one.communicate()
+
+
+def hear(one: "subprocess.Popen[str]", words: str) -> str:
+    """Read what a worker says until these words come; the line with them."""
+    assert one.stderr is not None
+    for line in one.stderr:
+        if words in line:
+            return line
+    raise AssertionError(f"the worker never said {words!r}")

@@ -1,14 +1,18 @@
 """`adjourn audit`: look at it, seal it, anchor it, check it, carry it elsewhere."""
 
+import asyncio
 import json
+import shlex
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.cli import shop
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, advance, begin
 
+from adjourn import Agent, Policy
 from adjourn.stores.sqlite.connection import connect
+from adjourn.testing import ScriptedModel, call
 
 SECRET = "0123456789abcdef" * 2
 
@@ -127,14 +131,23 @@ def test_lines_are_newest_first_in_words_and_filtered(adjourn: Run, waiting: str
     assert verbs("--by", "ana") == verbs("--verb", "pause") == verbs("--text", "LUNCH") == ["pause"]
     assert verbs("--tool", "x") == ["halt"] and verbs(waiting) == ["pause", "start"]
     assert verbs("--since", "1h") == verbs("--until", "2999-01-01") == ["halt", "pause", "start"]
-    assert verbs("--until", "1h") == verbs("--since", "2999-01-01") == verbs("--refused") == verbs("--agent", "x") == []
+    assert verbs("--until", "1h") == verbs("--since", "2999-01-01") == verbs("--refused") == []
     first = adjourn("audit", "--limit", "1", "--json").json[0]["cursor"]
     assert verbs("--after", first) == ["pause", "start"]
     page = adjourn("audit", "--limit", "1")
-    assert f"--after {first}" in page.err
+    assert f"adjourn audit show --after {first} --limit 1" in page.err
     assert adjourn("audit", "--since", "yesterday").code == 2 and adjourn("audit", "--after", "x").code == 2
     table = adjourn("audit", "--csv").out.splitlines()
     assert table[0].startswith("at,by,verb") and len(table) == 4
+
+
+def test_the_next_page_is_one_of_the_same_list(adjourn: Run, waiting: str) -> None:
+    for by, verb in (("ana", "pause"), ("bo", "resume"), ("ana", "pause")):
+        assert adjourn(verb, waiting, "--by", by).code == 0
+    hint = adjourn("audit", waiting, "--by", "ana", "--limit", "1").err
+    typed = shlex.split(hint.partition("Older lines: adjourn ")[2])
+    [older] = adjourn(*typed, "--json").json
+    assert (older["by"], older["verb"], older["number"]) == ("ana", "pause", 2)
 
 
 def test_the_security_log_is_shown_when_it_is_asked_for(adjourn: Run, waiting: str) -> None:
@@ -149,3 +162,21 @@ def test_the_security_log_is_shown_when_it_is_asked_for(adjourn: Run, waiting: s
 def test_a_worker_seals_what_it_did_when_it_stops(process: Run, waiting: str) -> None:
     """Whoever started the run has closed its runtime."""
     assert process("audit", "verify", "--json").json["lines_not_sealed"] == 0
+
+
+def test_a_verb_that_there_is_not_is_told(adjourn: Run, waiting: str) -> None:
+    adjourn("deny", f"{waiting}:2.0?0", "--by", "ana")
+    said = adjourn("audit", "--verb", "dney")
+    assert said.code == 2 and "Did you mean 'deny'?" in said.err, said.err
+    assert adjourn("audit", "--verb", "cancel").code == 0, "nobody has cancelled yet"
+
+
+def test_a_decision_that_stands_and_one_that_follows_it_say_so(adjourn: Run) -> None:
+    model = ScriptedModel(*([call("refund", order_id="1", cents=1)] for _ in range(2)), "Done.")
+    agent = Agent("payer", model=model, tools=[shop.refund], policy=Policy([], default="ask"))
+    [run] = asyncio.run(begin(agent))
+    assert adjourn("approve", f"{run}:1.0?0", "--by", "ana", "--times", "3").code == 0
+    asyncio.run(advance(agent, run=run))
+    second, first = [line for line in adjourn("audit", "show", run).out.splitlines() if "approved" in line]
+    assert "ana approved refund order_id 1, cents 1, standing for the same arguments, 3 times, in this run" in first
+    assert "ana approved refund order_id 1, cents 1 by the standing decision 1.0?0" in second

@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 from tests.cli import shop
-from tests.cli.conftest import AtTerminal, Run, begin
+from tests.cli.conftest import AtTerminal, Run, advance, begin
 
 from adjourn import Agent
 from adjourn.testing import ScriptedModel, call
@@ -85,3 +85,12 @@ def test_an_erasure_and_a_retry_can_be_tried_dry(adjourn: Run) -> None:
     assert said.code == 0 and said.out.startswith("Would retry 1: ")
     assert adjourn("retry", failed, "--dry-run", "--json").json["count"] == 1
     assert records() == before and adjourn("show", ended, "--json").json["status"] == "completed"
+
+
+def test_what_nobody_had_answered_is_told_as_past_after_a_cancel(adjourn: Run, run: str) -> None:
+    assert "…" in adjourn("show", run).out, "else it does not wait here"
+    assert adjourn("cancel", run, "--yes", "--by", "ana").code == 0
+    asyncio.run(advance(paid(), run=run))
+    [line] = [line for line in adjourn("show", run).out.splitlines() if "ask_human" in line]
+    assert "nobody had answered when the run was cancelled" in line
+    assert "…" not in line and " asks " not in line

@@ -18,6 +18,7 @@ from adjourn import Agent, Runtime
 from adjourn.cli.command_table import GROUPS, app
 from adjourn.cli.terminal.console import _ASCII
 from adjourn.core.records import Started
+from adjourn.secrets import KeyRing
 from adjourn.stores.fleet import Misfit
 from adjourn.testing import ScriptedModel
 
@@ -25,28 +26,33 @@ SHOP, YARD = str(Path(shop.__file__)), str(Path(yard.__file__))
 
 JSON: dict[str, list[str]] = {
     "run": [f"{SHOP}:make", "x"], "start": [f"{SHOP}:make", "x"],
-    "runs": [], "show": ["RUN"], "requests": ["RUN"], "watch": ["RUN", "--rest"], "inbox": [],
-    "approve": ["RUN"], "deny": ["RUN"], "answer": ["ASK", "yes"], "dismiss": ["ASK"], "retry": ["FAILED", "--all"],
+    "runs": [], "show": ["RUN"], "requests": ["RUN"], "watch": ["RUN", "--rest"], "inbox": [], "policies": [],
+    "approve": ["RUN"], "deny": ["RUN"], "answer": ["ASK", "yes"], "dismiss": ["ASK"], "assign": ["RUN", "zoe"],
+    "snooze": ["RUN", "2m"], "comment": ["RUN", "x"], "retry": ["FAILED", "--all"],
+    "standing": ["STOOD RUN"], "revoke": ["STOOD"],
     "bulk": ["pause", "--status", "waiting", "--yes"],
     "pause": ["RUN"], "resume": ["PAUSED"], "cancel": ["RUN"], "accept": ["ASK"], "chapter": ["RUN"],
     "say": ["RUN", "x"],
-    "fork": ["RUN"], "halt": ["tool:x", "--reason", "y"], "unhalt": ["tool:x"],
+    "fork": ["RUN"], "again": ["RUN", f"{SHOP}:refunds"], "halt": ["tool:x", "--reason", "y"], "unhalt": ["tool:x"],
     "erase": ["ENDED", "--reason", "y", "--yes"], "db scrub": [], "hold": ["ENDED", "--reason", "y"],
     "db prune": ["--older", "30d"],
     "audit show": [], "audit verify": [], "audit seal": [], "audit anchor": [],
     "audit export": [], "checkpoint show": ["saved.json"],
     "checkpoint verify": ["saved.json"], "checkpoint resume": ["saved.json", f"{SHOP}:refunds", "--deny"], "db info": [],
-    "db migrate": [], "db backup": ["copy.db"], "db restore": ["before.db"], "db check": [],
+    "db upgrade": [], "db backup": ["copy.db"], "db restore": ["before.db"], "db check": [], "db rewrap": [],
     "db copy": ["adjourn.db", "elsewhere.db"],
     "user add": ["ana"], "user list": [], "user key": ["ben"],
     "user remove": ["ben"], "user keys": ["ben"], "user revoke": ["KEY"], "user role": ["ben", "viewer"], "user groups": ["ben"],
-    "user logout": ["ben"], "keys new": ["signing.pem"], "keys show": ["there.pem"], "keys require": [],
-    "workers": [], "doctor": [], "version": [],
+    "user logout": ["ben"],
+    "user grants": ["ben", "viewer of agent:refunds"], "user session-key": ["chat-7"],
+    "user copy": ["adjourn.db-users", "--users", "new.db"], "keys new": ["signing.pem"], "keys show": ["there.pem"], "keys require": [],
+    "notify add": ["hook", "https://hooks.example/x"], "notify list": [], "notify remove": ["desk"],
+    "workers": [], "numbers": [], "compare": ["RUN", "ASK"], "doctor": [], "version": [],
 }  # fmt: skip
 """How each command is called for its data. Two are for other tests, because they last: `serve` and `worker`; and `demo`."""
-LASTING = {"serve", "worker", "demo"}
-ELSEWHERE = {"db restored"}
-"""What is for PostgreSQL alone, and is tested there."""
+LASTING = {"serve", "mcp", "worker", "schedule", "demo"}
+ELSEWHERE = {"db restored", "notify test"}
+"""What is for PostgreSQL alone, or needs another side, and is tested there."""
 
 
 def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
@@ -90,6 +96,7 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str,
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
         patch.delenv("ADJOURN_DB", raising=False)
         [waiting] = asyncio.run(begin(shop.refunds))
+        [stands] = asyncio.run(begin(shop.refunds))
         asked, paused, failed = asyncio.run(begin(shop.asker, shop.refunds, shop.failing))
         invoke("pause", paused)
         assert invoke("db", "backup", "before.db").code == 0
@@ -99,8 +106,12 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str,
         patch.setenv("ADJOURN_KEY", key)
         assert invoke("user", "add", "zoe", "--role", "admin").code == 0  # ben is not the last
         invoke("keys", "new", "there.pem")
+        assert invoke("notify", "add", "desk", "https://hooks.example/y").code == 0
         asyncio.run(refused(asked))
-    return folder, {"RUN": waiting, "ASK": asked, "PAUSED": paused, "KEY": key, "FAILED": failed, "ENDED": ended}
+        assert invoke("inbox").code == 0  # what was shown may be decided
+        stood = json.loads(invoke("approve", stands, "--stands", "--json").out)["ref"]
+    names = {"RUN": waiting, "ASK": asked, "PAUSED": paused, "KEY": key, "FAILED": failed, "ENDED": ended}
+    return folder, {**names, "STOOD": stood, "STOOD RUN": stands}
 
 
 @pytest.mark.parametrize("name", JSON)
@@ -110,6 +121,8 @@ def test_its_json_is_data_on_stdout(
     folder, names = furnished
     shutil.copytree(folder, ".", dirs_exist_ok=True)
     monkeypatch.setenv("ADJOURN_KEY", names["KEY"])
+    monkeypatch.setenv("ADJOURN_SECRET_KEYS", KeyRing.new_key())
+    assert adjourn("inbox").code == 0  # what was shown may be decided
     said = adjourn(*name.split(), *(names.get(word, word) for word in JSON[name]), "--json")
     assert said.code in (0, 3), said.err
     assert said.out.isascii() and not [c for c in said.out if c != "\n" and not c.isprintable()]
@@ -272,5 +285,5 @@ def test_the_version_loads_neither_a_terminal_library_nor_other_commands() -> No
     assert "adjourn.cli.command_table" in loaded
     assert not {"rich.console", "starlette", "uvicorn", "jsonschema"} & loaded
     others = {name for name in loaded if name.startswith("adjourn.cli.")}
-    assert others <= {"adjourn.cli.command_table", "adjourn.cli.options", "adjourn.cli.completion"}
+    assert others <= {f"adjourn.cli.{name}" for name in ("command_table", "options", "completion", "tenant_option")}
     assert not {name for name in loaded if name.startswith("adjourn.server")}

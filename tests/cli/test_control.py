@@ -71,10 +71,42 @@ def test_a_message_is_read_once(adjourn: Run, waiting: str) -> None:
 def test_a_halt_holds_and_lifting_it_lets_go(adjourn: Run, waiting: str) -> None:
     said = adjourn("halt", "tool:refund", "--reason", "incident 7", "--by", "ana")
     assert said.code == 0 and "tool:refund  by ana: incident 7" in said.out
-    refused = adjourn("approve", waiting)
+    refused = adjourn("approve", f"{waiting}:2.0?0")
     assert refused.code == 1 and "halted · 423" in refused.err and "incident 7" in refused.err
-    assert adjourn("unhalt", "tool:refund").out == "Nothing is halted.\n"
-    assert adjourn("approve", waiting).code == 0
+    lifted = "lifted    tool:refund  by ana: incident 7  (1 run no longer held)\n"
+    assert adjourn("unhalt", "tool:refund").out == lifted + "Nothing else is halted.\n"
+    assert adjourn("approve", f"{waiting}:2.0?0").code == 0
+
+
+def test_lifting_a_halt_says_what_was_lifted_and_then_what_is_still_halted(adjourn: Run, waiting: str) -> None:
+    for scope in ("*", "tool:refund", "tool:ship"):
+        adjourn("halt", scope, "--reason", f"incident of {scope}", "--by", "ana")
+    said = adjourn("unhalt", "*", "--by", "bo")
+    first, *still = said.out.splitlines()
+    assert first == "lifted    *  by ana: incident of *  (0 runs no longer held, 1 still held by another halt)"
+    assert [line.split()[2] for line in still] == ["tool:refund", "tool:ship"] and "Nothing" not in said.out
+    first, *still = adjourn("unhalt", "tool:refund", "--by", "bo").out.splitlines()
+    assert first == "lifted    tool:refund  by ana: incident of tool:refund  (1 run no longer held)"
+    assert len(still) == 1 and "tool:ship" in still[0]
+    assert adjourn("unhalt", "tool:nothing", "--by", "bo").out.splitlines() == still, "nothing was lifted"
+    assert adjourn("unhalt", "tool:ship", "--by", "bo", "--json").json == []
+    assert adjourn("unhalt", "tool:ship", "--by", "bo").out == "Nothing is halted.\n"
+
+
+def test_what_is_done_already_is_not_done_again_and_said(adjourn: Run, waiting: str) -> None:
+    said = adjourn("unhalt", "tool:refund", "--by", "ana")
+    assert said.code == 0 and said.err == "Nothing to do: tool:refund was not halted.\n"
+    said = adjourn("hold", waiting, "--lift", "--by", "ana")
+    assert said.code == 0 and said.err == f"Nothing to do: run:{waiting} was not on hold.\n"
+    assert adjourn("cancel", waiting, "--by", "ana").err == ""
+    said = adjourn("cancel", waiting, "--by", "ben")
+    assert said.code == 0 and said.err.startswith("Nothing to do: it is being cancelled already")
+    assert f"{waiting} is being cancelled already" in adjourn("cancel", waiting, "--dry-run").out
+    told = [(x["verb"], x["refused"]) for x in adjourn("audit", "--json").json if x["verb"] != "start"]
+    assert told == [
+        ("cancel", "it is cancelling already"), ("cancel", ""),
+        ("lift hold", "it was not on hold"), ("unhalt", "it was not halted"),
+    ]  # fmt: skip
 
 
 def test_a_halt_says_how_many_runs_it_holds(adjourn: Run, waiting: str) -> None:
@@ -103,11 +135,11 @@ def test_a_dry_run_of_a_halt_says_what_it_would_hold_and_halts_nothing(adjourn: 
     found = adjourn("halt", "tool:refnd", "--reason", "x", "--dry-run", "--json").json
     assert (found["dry_run"], found["known"], found["near"], found["holds"]) == (True, False, ["refund"], 0)
     assert "Did you mean refund?" in adjourn("halt", "tool:refnd", "--reason", "x", "--dry-run").err
-    assert adjourn("approve", waiting).code == 0, "nothing is halted"
+    assert adjourn("approve", f"{waiting}:2.0?0").code == 0, "nothing is halted"
 
 
 def test_a_held_run_says_why(adjourn: Run, waiting: str) -> None:
-    adjourn("approve", waiting)
+    adjourn("approve", f"{waiting}:2.0?0")
     adjourn("halt", "*", "--reason", "incident 8", "--json")
 
     async def held() -> None:
@@ -129,3 +161,20 @@ def test_a_held_run_says_why(adjourn: Run, waiting: str) -> None:
 def test_a_scope_that_cannot_be_is_wrong_input(adjourn: Run, waiting: str) -> None:
     assert adjourn("halt", "everything", "--reason", "r").code == 2
     assert adjourn("unhalt", "tool:").code == 2
+
+
+def test_lists_and_the_item_say_that_it_is_halted(adjourn: Run, waiting: str) -> None:
+    adjourn("halt", "tool:refund", "--reason", "incident 7", "--by", "ana")
+    adjourn("halt", "agent:somebody", "--reason", "other", "--by", "ana")
+    halted = "tool:refund  by ana: incident 7"
+    assert f"halted {halted}" in adjourn("inbox").out
+    item = adjourn("inbox", waiting)
+    assert f"{halted}; until it is lifted, it can only be denied" in " ".join(item.out.split("\n"))
+    assert f"■ halted  {halted}" in adjourn("show", waiting).out
+    assert f"■ halted  {halted}" in adjourn("runs").err
+    assert "other" not in adjourn("inbox").out + item.out + adjourn("show", waiting).out
+    adjourn("deny", f"{waiting}:2.0?0", "--by", "ana")
+    adjourn("unhalt", "tool:refund")
+    asyncio.run(advance(shop.refunds, run=waiting))
+    adjourn("halt", "*", "--reason", "all", "--by", "ana")
+    assert "halted" not in adjourn("show", waiting).out, "it has ended"

@@ -28,25 +28,25 @@ def test_info_counts_what_there_is(adjourn: Run, waiting: str) -> None:
 
 def test_an_older_schema_is_said_and_migrated(adjourn: Run, waiting: str) -> None:
     newest = adjourn("db", "info", "--json").json["newest"]
-    assert adjourn("db", "migrate").out == f"schema {newest}: nothing to do\n"
+    assert adjourn("db", "upgrade").out == f"schema {newest}: nothing to do\n"
     Path("old.db").touch()
     from adjourn.stores.sqlite.migrations import migrations
 
     number, sql = migrations()[0]
     change(sql, "old.db")
     change(f"pragma user_version = {number}", "old.db")
-    dry = adjourn("db", "migrate", "--dry-run", "--db", "old.db")
+    dry = adjourn("db", "upgrade", "--dry-run", "--db", "old.db")
     assert dry.code == 0 and "to do" in dry.out
-    assert adjourn("db", "migrate", "--dry-run", "--db", "old.db", "--json").json["pending"]
-    looked = adjourn("db", "migrate", "--check", "--db", "old.db")
+    assert adjourn("db", "upgrade", "--dry-run", "--db", "old.db", "--json").json["pending"]
+    looked = adjourn("db", "upgrade", "--check", "--db", "old.db")
     assert looked.code == 1 and "to do" in looked.out
     assert adjourn("db", "info", "--json", "--db", "old.db").json["schema"] == number, "looking changes nothing"
-    assert adjourn("db", "migrate", "--db", "old.db").out == f"schema {number} → {newest}\n"
+    assert adjourn("db", "upgrade", "--db", "old.db").out == f"schema {number} → {newest}\n"
 
 
 def test_a_newer_schema_is_left_alone(adjourn: Run, waiting: str) -> None:
     change("pragma user_version = 999")
-    said = adjourn("db", "migrate")
+    said = adjourn("db", "upgrade")
     assert said.code == 1 and "999" in said.err and "Nothing was changed" in said.err
 
 
@@ -133,7 +133,7 @@ def test_damage_is_found_in(what: str, adjourn: Run, waiting: str) -> None:
     assert adjourn("doctor").code == 1
 
 
-@pytest.mark.parametrize("words", [["info"], ["migrate"], ["backup", "x"], ["check"]])
+@pytest.mark.parametrize("words", [["info"], ["upgrade"], ["backup", "x"], ["check"]])
 def test_what_is_not_there_or_not_ours_is_left_alone(words: list[str], adjourn: Run) -> None:
     assert adjourn("db", *words).code == 2 and not Path("adjourn.db").exists()
     Path("text.db").write_text("not a database, but long enough to be taken for one" * 50)

@@ -109,7 +109,7 @@ def test_a_clock_behind_the_database_is_wrong(adjourn: Run, waiting: str) -> Non
 
 
 def test_a_run_that_nobody_advances(adjourn: Run, waiting: str) -> None:
-    adjourn("approve", waiting, "--by", "ana")
+    adjourn("approve", f"{waiting}:2.0?0", "--by", "ana")
     assert "alone" not in findings(adjourn), "it has only just begun to wait"
     change(f"update run set updated_at = {time.time() - 3 * 3600}")
     found = findings(adjourn)["alone"]

@@ -17,14 +17,16 @@ async def which() -> str:
 
 @pytest.fixture
 def unfrozen() -> Any:
-    yield
     gc.unfreeze()
+    yield
+    gc.freeze()
 
 
 @pytest.mark.usefixtures("unfrozen")
 def test_a_worker_runs_on_uvloop_where_it_is_installed() -> None:
     pytest.importorskip("uvloop")
     assert event_loop.name() == "uvloop"
+    assert not gc.get_freeze_count()
     assert event_loop.run(which()).startswith("uvloop")
     assert gc.get_freeze_count() > 0
 

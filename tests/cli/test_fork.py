@@ -1,8 +1,10 @@
 """`fork` and `audit`: from a process that has no program."""
 
+import asyncio
 import sqlite3
 
-from tests.cli.conftest import Run
+from tests.cli import shop
+from tests.cli.conftest import Run, advance
 
 
 def test_a_fork_begins_at_a_boundary_and_leaves_the_original_alone(adjourn: Run, waiting: str) -> None:
@@ -35,3 +37,20 @@ def test_an_edited_journal_is_found_and_located(adjourn: Run, waiting: str) -> N
     said = adjourn("audit", "verify")
     assert said.code == 1
     assert f"journal of {waiting}, line 1" in said.out
+
+
+def test_an_approval_in_a_fork_says_what_its_origin_has_done(adjourn: Run, waiting: str) -> None:
+    new = adjourn("fork", waiting, "--by", "ben", "--json").json["run_id"]
+    asyncio.run(advance(shop.refunds, run=new))
+    both = adjourn("inbox", f"{new}:2.0?0").out
+    assert "origin" in both and "approving both does it twice" in _joined(both)
+    assert adjourn("approve", f"{waiting}:2.0?0", "--by", "ana").code == 0
+    asyncio.run(advance(shop.refunds, run=waiting))
+    said = _joined(adjourn("inbox", f"{new}:2.0?0").out)
+    assert 'refund "4417", 48250' in said and "approved by ana" in said
+    assert "approving it here does it a second time" in said
+
+
+def _joined(text: str) -> str:
+    """Without the breaks of its lines."""
+    return " ".join(text.split())

@@ -50,7 +50,7 @@ def test_the_reference_has_the_command_and_all_its_options(name: str) -> None:
     text = (DOCS / "reference/command-line.md").read_text("utf-8")
     section: Any = re.search(rf"^### `adjourn {name}\b.*?(?=^##|\Z)", text, re.DOTALL | re.MULTILINE)
     assert section, f"docs/reference/command-line.md has no section `adjourn {name}`"
-    everywhere = {"--json", "--db", "--by", "--help"}
+    everywhere = {"--json", "--db", "--tenant", "--by", "--help"}
     options = {option for p in LEAVES[name].params for option in p.opts if option.startswith("--")} - everywhere
     missing = {option for option in options if f"`{option}" not in section[0]}
     assert not missing, f"`adjourn {name}` has {sorted(missing)}"
@@ -58,5 +58,5 @@ def test_the_reference_has_the_command_and_all_its_options(name: str) -> None:
 
 def test_the_reference_has_no_command_that_is_gone() -> None:
     text = (DOCS / "reference/command-line.md").read_text("utf-8")
-    listed = re.findall(r"^### `adjourn ([a-z]+(?: [a-z]+)?)\b", text, re.MULTILINE)
+    listed = re.findall(r"^### `adjourn ([a-z]+(?: [a-z-]+)?)\b", text, re.MULTILINE)
     assert set(listed) <= set(LEAVES)

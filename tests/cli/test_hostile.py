@@ -36,7 +36,9 @@ def enquire(question: str) -> None:
 def attacker(text: str, n: int = 0) -> Agent[str]:
     """It puts `text` wherever an agent can put words; also into its own name."""
     name = "".join(c for c in text[:50] if c not in ":/\n\0") + f" {n}"
-    model = ScriptedModel([text, call("wipe", path=text, options={text: text})], text)
+    model = ScriptedModel(
+        [text, call("wipe", path=text, options={text: text})], text, text
+    )  # a word may come after the end
     return Agent(name, model=model, tools=[wipe], policy=Policy([], default="ask"))
 
 
@@ -125,7 +127,7 @@ def test_every_command_with_words_of_its_own_says_them_harmlessly(adjourn: Run, 
         for command in (
             ["show", text], ["say", waiting, text, "--by", text], ["pause", waiting, "--reason", text], ["resume", waiting, "--by", text],
             ["halt", "tool:x", "--reason", text, "--by", text], ["halt", text, "--reason", "x"], ["unhalt", "tool:x", "--reason", text],
-            ["runs", "--status", text], ["runs", "--db", text[:100]], ["approve", text], ["answer", waiting, text],
+            ["runs", "--status", text], ["runs", "--db", text[:100]], ["approve", text], ["answer", f"{waiting}:2.0?0", text],
             ["user", "add", text], ["checkpoint", "show", text], ["run", text], ["worker", text], ["db", "info", "--db", text[:100]],
         ):  # fmt: skip
             said = adjourn(*command)

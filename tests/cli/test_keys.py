@@ -58,24 +58,24 @@ def test_inside_of_a_run_no_key_is_made(adjourn: Run, monkeypatch: pytest.Monkey
 
 def test_a_database_that_asks_for_signatures_refuses_others_until_it_is_told_not_to(adjourn: Run, waiting: str) -> None:
     assert adjourn("keys", "require", "--by", "ana").out == "Decisions must be signed.\n"
-    said = adjourn("approve", waiting, "--by", "ana")
+    said = adjourn("approve", f"{waiting}:2.0?0", "--by", "ana")
     assert said.code != 0 and "Not approved" in said.err and "--signing-key FILE" in said.err
     assert adjourn("keys", "require", "--off", "--json").json == {"required": False}
-    assert adjourn("approve", waiting, "--by", "ana").code == 0
+    assert adjourn("approve", f"{waiting}:2.0?0", "--by", "ana").code == 0
 
 
 @pytest.mark.parametrize("verb", ["approve", "deny"])
 def test_a_person_signs_at_the_terminal(adjourn: Run, waiting: str, verb: str) -> None:
     adjourn("keys", "new", "ana.key", "--person", "--name", "ana")
     adjourn("keys", "require")
-    assert adjourn(verb, waiting, "--by", "ana", "--signing-key", "ana.key").code == 0
+    assert adjourn(verb, f"{waiting}:2.0?0", "--by", "ana", "--signing-key", "ana.key").code == 0
     [line] = [x for x in adjourn("audit", "show", waiting, "--json").json if x.get("verdict")]
     assert line["more"]["kid"] == SigningKey.load("ana.key").kid
 
 
 def test_a_key_that_is_none_is_told(adjourn: Run, waiting: str) -> None:
     for file, why in (("nothing.key", "cannot be read"), (SHOP, "is not a signing key|every user of this machine")):
-        said = adjourn("approve", waiting, "--by", "ana", "--signing-key", file)
+        said = adjourn("approve", f"{waiting}:2.0?0", "--by", "ana", "--signing-key", file)
         assert said.code == 2 and said.out == "" and any(part in said.err for part in why.split("|"))
 
 
@@ -84,7 +84,7 @@ def test_a_worker_verifies_and_says_what_it_does_not_believe(adjourn: Run, waiti
     line = adjourn("keys", "new", "server.key", "--name", "prod").out
     Path("deciders").write_text(line)
     adjourn("keys", "new", "thief.key")
-    assert adjourn("approve", waiting, "--by", "ana", "--signing-key", "thief.key").code == 0
+    assert adjourn("approve", f"{waiting}:2.0?0", "--by", "ana", "--signing-key", "thief.key").code == 0
     command = [sys.executable, "-m", "adjourn", "worker", f"{SHOP}:refunds", "--deciders", "deciders"]
     env = {**os.environ, "SHOP_LEDGER": "paid"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as worker:

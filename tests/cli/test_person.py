@@ -21,6 +21,7 @@ DECIDES: dict[str, tuple[list[str], str]] = {
     "halt": (["halt", "tool:x", "--reason", "y"], "halt"), "unhalt": (["unhalt", "tool:refund"], "halt"),
     "fork --answers keep": (["fork", "REFUND", "--answers", "keep"], "decide"),
     "say": (["say", "REFUND", "hello"], "control"), "fork": (["fork", "REFUND"], "control"),
+    "again": (["again", "REFUND", SHOP], "control"),
     "run": (["run", SHOP, "order 7"], "control"),
     "checkpoint resume": (["checkpoint", "resume", "saved.json", SHOP, "--approve", "--db", "adjourn.db"], "decide"),
 }  # fmt: skip
@@ -83,6 +84,7 @@ def test_a_key_may_what_its_role_may_over_http(
         monkeypatch.setenv(KEY, keys["admin"])
         assert adjourn("unhalt", "tool:refund").code == 0
     monkeypatch.setenv(KEY, keys[role])
+    adjourn("inbox")
     before = rows()
     said = adjourn(*(ids.get(word, word) for word in words))
     if right in RIGHTS[cast("Role", role)]:
@@ -113,11 +115,14 @@ def test_the_name_and_the_groups_come_from_the_key(adjourn: Run, monkeypatch: py
         ("ana", ["--by", "Ana"], "belongs to 'ana'"),
     ):  # fmt: skip
         monkeypatch.setenv(KEY, keys[name])
+        adjourn("inbox")
         said = adjourn("approve", run, *words)
         assert said.code == 1 and why in said.err, said.err
     monkeypatch.setenv(KEY, keys["ana"])
     assert adjourn("approve", run, "--by", "ana", "--group", "finance", "--json").json["by"] == "ana"
     monkeypatch.setenv(KEY, keys["bob"])
+    assert adjourn("approve", run).code == 2, "it was shown to the others"
+    adjourn("inbox")
     assert adjourn("approve", run, "--json").json["by"] == "bob"
     assert isinstance(asyncio.run(advance(agent, run=run)), Completed)
 
@@ -149,18 +154,18 @@ def test_who_was_removed_decides_no_more(adjourn: Run, waiting: str, monkeypatch
     keys = users(adjourn)
     monkeypatch.setenv(KEY, keys["approver"])
     assert adjourn("user", "remove", "approver-person").code == 0
-    assert adjourn("approve", waiting).code == 1
+    assert adjourn("approve", f"{waiting}:2.0?0").code == 1
 
 
 def test_without_users_it_is_as_it_was(adjourn: Run, waiting: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY, "adj_of_another_database")
     adjourn("user", "list")  # it makes an empty file
-    assert adjourn("approve", waiting, "--by", "ana", "--json").json["by"] == "ana"
+    assert adjourn("approve", f"{waiting}:2.0?0", "--by", "ana", "--json").json["by"] == "ana"
 
 
 def test_users_that_cannot_be_read_are_users(adjourn: Run, waiting: str) -> None:
     Path("adjourn.db-users").write_bytes(b"this is no database at all, and long enough to be seen as that" * 20)
-    said = adjourn("approve", waiting, "--by", "ana")
+    said = adjourn("approve", f"{waiting}:2.0?0", "--by", "ana")
     assert said.code == 1 and "cannot be read here" in said.err
 
 
@@ -201,6 +206,7 @@ def test_a_run_in_the_foreground_asks_only_whoever_may_decide(terminal: AtTermin
 
 def test_answers_are_kept_as_those_of_the_key(adjourn: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     [run] = asyncio.run(begin(shop.asker))
+    adjourn("inbox")
     assert adjourn("answer", run, "all", "--by", "ben").code == 0
     assert isinstance(asyncio.run(advance(shop.asker, run=run)), Completed)
     monkeypatch.setenv(KEY, users(adjourn)["admin"])

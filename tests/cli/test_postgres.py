@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from tests.cli import shop
@@ -32,7 +33,7 @@ def test_what_is_in_it_is_counted_and_its_schema_is_said(adjourn: Run, refund: s
     found = adjourn("db", "info", "--json").json
     assert (found["runs"], found["open"], found["path"], found["schema"]) == (1, 1, db, found["newest"])
     assert "waiting" in adjourn("db", "info").out
-    assert adjourn("db", "migrate", "--check").code == 0
+    assert adjourn("db", "upgrade", "--check").code == 0
 
 
 def test_a_database_with_nothing_in_it_is_made_by_migrate_alone(adjourn: Run, postgres: PostgresServer) -> None:
@@ -40,9 +41,9 @@ def test_a_database_with_nothing_in_it_is_made_by_migrate_alone(adjourn: Run, po
     for words in (["runs"], ["db", "info"], ["inbox"]):
         said = adjourn(*words, "--db", address)
         assert said.code == 2 and "there is no database at" in said.err
-    assert adjourn("db", "migrate", "--check", "--db", address).code == 1
+    assert adjourn("db", "upgrade", "--check", "--db", address).code == 1
     assert adjourn("runs", "--db", address).code == 2, "a look has made nothing"
-    assert adjourn("db", "migrate", "--db", address).code == 0
+    assert adjourn("db", "upgrade", "--db", address).code == 0
     assert adjourn("runs", "--db", address).code == 0
 
 
@@ -55,6 +56,22 @@ def test_a_run_is_shown_decided_and_audited(adjourn: Run, refund: str, db: str) 
     assert asyncio.run(status(db, refund)) == "ready"
     assert "approve" in adjourn("audit", refund).out
     assert adjourn("audit", "verify").code == 0
+
+
+def test_its_users_are_in_it_and_decide_with_their_keys(
+    adjourn: Run, refund: str, db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = adjourn("user", "add", "ana", "--role", "admin", "--users", str(tmp_path / "people")).out.strip()
+    said = adjourn("user", "copy", str(tmp_path / "people"))
+    assert said.code == 0 and "1 user copied" in said.err
+    assert [user["name"] for user in adjourn("user", "list", "--json").json] == ["ana"]
+    assert "has users already" in adjourn("user", "copy", str(tmp_path / "people")).err
+    [item] = adjourn("inbox", "--json").json
+    words = ["approve", item["id"], "--digest", item["call"]["digest"][:16]]
+    assert "needs a key" in adjourn(*words).err
+    monkeypatch.setenv("ADJOURN_KEY", key)
+    assert adjourn(*words).code == 0
+    assert "copy users" in adjourn("audit", "--security").out
 
 
 async def status(db: str, run: str) -> str:

@@ -26,6 +26,8 @@ MADE = ROOT / "docs" / "reference" / "api"
 INLINE = re.compile(rf"`({VERB}[^`\n]*)`")
 AT_THE_END = re.compile(rf"(?:^|: )({VERB}[^`\n]*)$")
 LINE = re.compile(rf"^(?:\$ |[^\s`]*/)?({VERB}.*)$")
+NAMED = re.compile(r"adjourn (?!import )")
+"""In every file that says a command, also where one string stands on two lines."""
 IN_THE_CONSOLE = re.compile(rf"({VERB}[^\"'`<{{;$]*(?:\$\{{[^}}]+\}}[^\"'`<{{;$]*)*)")
 SUBSTITUTED = "order-1"
 
@@ -41,14 +43,18 @@ class Printed(NamedTuple):
 
 def in_source() -> Iterator[Printed]:
     for file in sorted((ROOT / "src").rglob("*.py")):
-        tree = ast.parse(file.read_text("utf-8"))
-        told = {id(said) for node in ast.walk(tree) for said in docstrings(node)}
-        told |= {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-        for node in ast.walk(tree):
-            if id(node) in told or not isinstance(node, ast.Constant | ast.JoinedStr):
-                continue
-            where = f"{file.relative_to(ROOT).as_posix()}:{node.lineno}"
-            yield from in_text(where, text_of(node))
+        source = file.read_text("utf-8")
+        if NAMED.search(source):
+            yield from in_module(file.relative_to(ROOT).as_posix(), ast.parse(source))
+
+
+def in_module(file: str, tree: ast.Module) -> Iterator[Printed]:
+    nodes = [*ast.walk(tree)]
+    told = {id(said) for node in nodes for said in docstrings(node)}
+    told |= {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
+        if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in told:
+            yield from in_text(f"{file}:{node.lineno}", text_of(node))
 
 
 def docstrings(node: ast.AST) -> Iterator[ast.expr]:

@@ -14,22 +14,22 @@ def failed(count: int) -> list[str]:
 
 def test_one_failed_step_is_tried_again(adjourn: Run) -> None:
     one, two = failed(2)
-    said = adjourn("retry", one, "--by", "ana")
+    said = adjourn("retry", f"{one}:model:?0", "--by", "ana")
     assert said.code == 0 and said.out.startswith("✓ Answered by ana")
     assert [i["run_id"] for i in adjourn("inbox", "--json").json] == [two]
 
 
 def test_all_that_failed_alike_are_tried_again_and_an_approval_is_not(adjourn: Run, waiting: str) -> None:
     runs = failed(3)
-    said = adjourn("retry", runs[1], "--all", "--by", "ana", "--note", "it is back", "--json")
+    said = adjourn("retry", f"{runs[1]}:model:?0", "--all", "--by", "ana", "--note", "it is back", "--json")
     assert said.code == 0
     assert sorted(one["run_id"] for one in said.json) == sorted(runs)
     assert all(one["seq"] and one["refused"] is None for one in said.json)
     assert [i["run_id"] for i in adjourn("inbox", "--json").json] == [waiting]
     assert "it is back" in adjourn("audit", "show", runs[2]).out
-    refused = adjourn("retry", waiting, "--all", "--by", "ana")
+    refused = adjourn("retry", f"{waiting}:2.0?0", "--all", "--by", "ana")
     assert refused.code == 2 and "decided by itself" in refused.err
-    assert adjourn("retry", waiting).code == 2, "nor is one approval a failure"
+    assert adjourn("retry", f"{waiting}:2.0?0").code == 2, "nor is one approval a failure"
 
 
 def test_the_second_of_two_people_is_told_who_was_first_and_twice_is_once(adjourn: Run) -> None:

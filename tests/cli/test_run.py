@@ -107,6 +107,21 @@ def test_a_third_ctrl_c_kills_and_a_worker_does_what_is_owed(deploying: Callable
     assert outcome.status == "cancelled" and ledger()[-2:] == ["remove b", "remove a"]
 
 
+@pytest.mark.parametrize("presses", [1, 3])
+def test_ctrl_c_leaves_what_the_terminal_has_not_shown_yet(
+    deploying: Callable[[], Pty], presses: int, adjourn: Run
+) -> None:
+    Path("slow-undo").touch()  # else it may have ended before the third
+    pty = deploying()
+    assert pty.keeps_output, "else half a picture is gone, and the next is drawn over the wrong lines"
+    for said in ["it pauses by itself", "The undo list is safe", "Killed"][:presses]:
+        pty.interrupt()
+        pty.see(said)
+    Path("healthy").touch()
+    assert pty.end() == (3 if presses == 1 else 130)
+    assert not pty.keeps_output, "it is as it was"
+
+
 def test_an_approval_is_asked_right_there(terminal: AtTerminal, adjourn: Run) -> None:
     pty = terminal("run", f"{YARD}:guarded", "Two servers")
     pty.see("create needs approval")
@@ -157,10 +172,12 @@ def test_what_somebody_else_decides_is_not_asked_any_more(terminal: AtTerminal, 
     pty = terminal("run", f"{YARD}:guarded", "Two servers")
     pty.see("ater  ?")
     run = only_run(adjourn)["run_id"]
+    adjourn("inbox")
     assert adjourn("approve", run, "--by", "ana").code == 0
     pty.see("approved by ana")
     pty.see("ater  ?")
     assert ledger() == ["create a"]
+    adjourn("inbox")
     assert adjourn("deny", run, "--by", "ana").code == 0
     pty.see("Both are up.")
     assert pty.end() == 0

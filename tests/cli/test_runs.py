@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shlex
 import sqlite3
 import threading
 from pathlib import Path
@@ -11,6 +12,11 @@ import apsw
 import pytest
 from tests.cli import shop
 from tests.cli.conftest import Run, advance, begin
+
+from adjourn import Agent, tool
+from adjourn.core.messages import FilePart, Reply, Text
+from adjourn.parts import Document, Image
+from adjourn.testing import ScriptedModel, call
 
 
 def test_runs_are_listed_newest_first_with_what_they_wait_for(adjourn: Run) -> None:
@@ -51,6 +57,15 @@ def test_runs_are_searched_by_what_they_did(adjourn: Run) -> None:
     assert said.code == 2 and "no key is called 'tol'" in said.err and "Did you mean 'tool'" in said.err
 
 
+def test_the_next_page_is_one_of_the_same_list(adjourn: Run) -> None:
+    first, other, last = asyncio.run(begin(shop.refunds, shop.asker, shop.refunds))
+    page = adjourn("runs", "--agent", "refunds", "--limit", "1", "--json")
+    assert [run["run_id"] for run in page.json] == [last]
+    hint = adjourn("runs", "--agent", "refunds", "--limit", "1").err
+    typed = shlex.split(hint.partition("Older ones: adjourn ")[2])
+    assert [run["run_id"] for run in adjourn(*typed, "--json").json] == [first] != [other]
+
+
 def test_a_status_or_label_that_cannot_be_is_wrong_input(adjourn: Run, waiting: str) -> None:
     said = adjourn("runs", "--status", "sleeping")
     assert said.code == 2 and "unknown status 'sleeping'" in said.err and "invalid · 422" in said.err
@@ -68,6 +83,27 @@ def test_show_tells_a_run_step_by_step(adjourn: Run, waiting: str) -> None:
     assert f"adjourn inbox {waiting[:9]}" in said.err
 
 
+def test_show_has_a_line_for_every_file(adjourn: Run) -> None:
+    @tool(effect="read")
+    async def scan() -> list[Any]:
+        """Scan the bill."""
+        return ["The bill:", Document(b"%PDF-1.7", name="bill\u202e.pdf")]
+
+    drawn = FilePart(file=Image(b"GIF89a" + bytes(4096)).ref)
+    model = ScriptedModel([call("scan")], Reply((Text(text="Here."), drawn)))
+    photo = Image(b"\x89PNG\r\n\x1a\n", name="receipt.png")
+    [run] = asyncio.run(begin(Agent("clerk", model=model, tools=[scan]), input=["look", photo]))
+    lines = [line.strip() for line in adjourn("show", run).out.splitlines()]
+    assert [line for line in lines if line.startswith("[")] == [
+        "[image: receipt.png, image/png, 8 bytes]",
+        "[document: bill⟨U+202E RIGHT-TO-LEFT OVERRIDE⟩.pdf, application/pdf, 8 bytes]",
+        "[image: image/gif, 4 KB]",
+    ]
+    watched = adjourn("watch", run)
+    for file in ("receipt.png", "application/pdf", "image/gif, 4 KB]"):
+        assert file in watched.out + watched.err
+
+
 def test_show_as_json_has_steps_interrupts_and_output(adjourn: Run, waiting: str) -> None:
     seen = adjourn("show", waiting, "--json").json
     assert seen["status"] == "waiting" and seen["output"] is None
@@ -75,7 +111,7 @@ def test_show_as_json_has_steps_interrupts_and_output(adjourn: Run, waiting: str
     [interrupt] = seen["interrupts"]
     assert interrupt["call"]["arguments"] == {"order_id": "4417", "cents": 48250, "memo": "photos 1-4"}
     assert adjourn("inbox", waiting, "--json").json["said"] == "Every glass is broken."
-    adjourn("approve", waiting, "--by", "ana")
+    adjourn("approve", f"{waiting}:2.0?0", "--by", "ana")
     asyncio.run(advance(shop.refunds, run=waiting))
     done = adjourn("show", waiting, "--json").json
     assert (done["status"], done["output"]) == ("completed", "Done.")

@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +86,7 @@ def test_what_was_cut_is_not_agreed_to_before_it_was_seen(
     if listed:
         shown = adjourn("inbox").out
         assert "…" in shown and "DROP" not in shown
-    item = "1" if listed else run
+    item = "1" if listed else adjourn("show", run, "--json").json["interrupts"][0]["ref"]
     refused = said_yes(adjourn, words, item)
     assert refused.code == 2 and "only part of it was shown" in refused.err and "not_shown · 422" in refused.err
     assert f"Look first  adjourn inbox '{run}:" in refused.err
@@ -134,13 +137,78 @@ def test_a_list_as_data_shows_everything(adjourn: Run) -> None:
     assert adjourn("approve", "1", "--by", "ana").code == 0
 
 
-def test_a_line_that_is_whole_in_a_pipe_may_be_cut_on_a_terminal(terminal: AtTerminal, adjourn: Run) -> None:
+@pytest.mark.parametrize(("columns", "code"), [(70, 2), (200, 0)])
+def test_a_line_that_is_whole_in_a_pipe_may_be_cut_on_a_terminal(columns: int, code: int, terminal: AtTerminal) -> None:
     text = "select name, price, amount from orders where id = 4417 -- and more"
     asyncio.run(begin(wiper(text)))
-    assert terminal("inbox", columns=70).end() == 0
-    assert adjourn("approve", "1", "--by", "ana").code == 2
-    assert terminal("inbox", columns=200).end() == 0
-    assert adjourn("approve", "1", "--by", "ana").code == 0
+    assert terminal(script="adjourn inbox; adjourn approve 1 --by ana", columns=columns).end() == code
+
+
+@pytest.mark.parametrize("look", ["inbox", "inbox --json", "inbox 1", "inbox 1 --json"])
+def test_what_another_terminal_has_shown_counts_for_nothing_here(look: str, terminal: AtTerminal, adjourn: Run) -> None:
+    [run] = asyncio.run(begin(wiper("select 1")))
+    there = terminal(script=f"adjourn {look} < /dev/null")
+    assert there.end() in (0, 3)
+    for item in ("1", run):
+        said = adjourn("approve", item, "--by", "ana")
+        assert said.code == 2 and "was not shown to you" in said.err and f"adjourn approve '{run}:" in said.err
+    assert adjourn("inbox").code == 0 and adjourn("approve", "1", "--by", "ana").code == 0
+
+
+def test_a_list_of_another_terminal_gives_no_number_another_meaning(terminal: AtTerminal, adjourn: Run) -> None:
+    first, second = asyncio.run(begin(wiper("select 1"), wiper("select 2")))
+    adjourn("inbox")
+    there = terminal("inbox", "--run", second)
+    there.see("select 2")
+    assert there.end() == 0
+    assert adjourn("approve", "1", "--by", "ana", "--json").json["interrupt_id"].startswith(first)
+
+
+CUT = {
+    "a pipe that is cut": "adjourn inbox | head -n 1",
+    "a pipe that nobody sees": "adjourn inbox | grep -q sql",
+    "data into a pipe": "adjourn inbox --json | grep -q sql",
+    "a file": "adjourn inbox > file",
+    "a pipe, one item": "adjourn inbox RUN | grep -q sql",
+    "data of one item": "adjourn inbox RUN --json | grep -q sql",
+}
+
+
+@pytest.mark.parametrize("way", CUT)
+@pytest.mark.parametrize("verb", ["approve", "deny"])
+def test_what_a_person_sends_into_a_pipe_was_not_shown_to_them(
+    way: str, verb: str, terminal: AtTerminal, adjourn: Run
+) -> None:
+    [run] = asyncio.run(begin(wiper("select 1")))
+    for item in (run, "1"):
+        pty = terminal(script=f"{CUT[way].replace('RUN', run)}; adjourn {verb} {item}")
+        pty.see("was not shown to you")
+        assert pty.end() == 2
+    assert adjourn("inbox", "--json").json, "it still waits"
+
+
+def test_a_number_never_means_the_list_before_the_one_that_was_cut(terminal: AtTerminal, adjourn: Run) -> None:
+    first, second = asyncio.run(begin(wiper("select 1"), wiper("select 2")))
+    pty = terminal(script=f"adjourn inbox; adjourn inbox --run {second} | grep -q sql; adjourn approve 1")
+    pty.see("select 2")
+    assert pty.end() == 2
+    assert len(adjourn("inbox", "--json").json) == 2 and first != second
+
+
+def test_a_list_whose_reader_is_gone_was_not_shown(adjourn: Run) -> None:
+    """Nobody is at a terminal, and the program that reads ends early."""
+    [run] = asyncio.run(begin(wiper("select 1")))
+    reads, writes = os.pipe()
+    os.close(reads)
+    with os.fdopen(writes, "w") as gone:
+        done = subprocess.run(
+            [sys.executable, "-m", "adjourn", "inbox"],
+            stdin=subprocess.DEVNULL, stdout=gone, stderr=subprocess.PIPE, timeout=SECONDS, check=False,
+        )  # fmt: skip
+    assert done.returncode
+    assert adjourn("approve", run).code == 2 and adjourn("approve", "1").code == 2
+    adjourn("inbox")
+    assert adjourn("approve", run).code == 0
 
 
 def test_what_was_seen_of_another_database_counts_for_nothing(adjourn: Run) -> None:
@@ -251,3 +319,13 @@ def test_a_memory_that_is_not_one_is_none(text: str) -> None:
     file.write_text(text)
     assert recall(address) is None
     assert remember(address, [ShownItem("r:a", "1", True)]) and recall(address) is not None
+
+
+def test_what_closed_terminals_have_shown_is_removed() -> None:
+    remember("sqlite:///adjourn.db", [])
+    [file] = Path("state/adjourn").iterdir()
+    old = file.with_name("inbox-of-a-terminal.json")
+    old.write_text("{}")
+    os.utime(old, (0, 0))
+    remember("sqlite:///adjourn.db", [])
+    assert list(Path("state/adjourn").iterdir()) == [file]

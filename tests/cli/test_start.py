@@ -39,3 +39,32 @@ def test_a_dry_run_starts_nothing(adjourn: Run) -> None:
     said = adjourn("start", f"{SHOP}:refunds", "x", "--dry-run")
     assert said.code == 0 and said.out == 'Would start refunds with "x"\n'
     assert not Path("adjourn.db").exists()
+
+
+def test_a_dry_run_refuses_what_the_start_would(adjourn: Run) -> None:
+    words = ("start", f"{SHOP}:refunds", "x", "--dry-run")
+    for id, code in (("", "invalid"), ("@x", "invalid"), ("a\x00b", "invalid")):
+        said = adjourn(*words, "--id", id)
+        assert said.code == 2 and f"{code} · 422" in said.err and said.out == "", (id, said)
+    assert adjourn(*words, "--after", "gone").code == 2
+    assert not Path("adjourn.db").exists(), "a dry run makes no database"
+    assert adjourn("start", f"{SHOP}:refunds", "x", "--id", "order-1").code == 0
+    assert adjourn(*words, "--id", "order-1").out == "order-1 was started before with the same input.\n"
+    assert adjourn(*words, "--id", "order-1", "--json").json["new"] is False
+    assert adjourn(*words, "--id", "order-2").out == 'Would start refunds as order-2 with "x"\n'
+    other = adjourn("start", f"{SHOP}:refunds", "y", "--id", "order-1", "--dry-run")
+    assert other.code == 1 and "run_exists" in other.err and other.out == ""
+    assert adjourn(*words, "--after", "order-1").code == 1, "it has not ended"
+    assert len(adjourn("runs", "--json").json) == 1
+
+
+def test_a_dry_run_knows_what_was_erased_and_pruned(adjourn: Run) -> None:
+    for id in ("erased", "pruned"):
+        assert adjourn("start", f"{SHOP}:make", "x", "--id", id).code == 0
+        asyncio.run(advance(shop.make(), run=id))
+    assert adjourn("erase", "erased", "--reason", "y", "--yes", "--by", "ana").code == 0
+    assert adjourn("db", "prune", "--older", "0m").code == 0
+    for id in ("erased", "pruned"):
+        for more in ((), ("--dry-run",)):
+            said = adjourn("start", f"{SHOP}:make", "x", "--id", id, *more)
+            assert said.code == 1 and id in said.err and said.out == "", said

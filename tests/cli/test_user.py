@@ -149,7 +149,8 @@ def test_with_programs_it_is_a_worker_too(serving: Serve, adjourn: Run, monkeypa
     monkeypatch.setenv("YARD", str(Path.cwd()))
     Path("healthy").touch()
     adjourn("run", f"{YARD}:guarded", "x", "--id", "two")
-    adjourn("approve", "two", "--by", "ana")
+    adjourn("inbox")
+    assert adjourn("approve", "two", "--by", "ana").code == 0
     _, up = serving(f"{YARD}:guarded")
     assert up["programs"] == ["guarded"]
     assert adjourn("watch", "two", "--rest").code == 3

@@ -2,20 +2,19 @@
 
 import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import pytest
 from tests.again import wait_until
 from tests.cli import shop
-from tests.cli.conftest import SECONDS, Run, begin
+from tests.cli.conftest import SECONDS, Run, Start, begin
 
 from adjourn import Runtime
 
@@ -23,23 +22,9 @@ SHOP = str(Path(shop.__file__))
 
 
 @pytest.fixture
-def worker() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    begun: list[subprocess.Popen[str]] = []
-
-    def start(*args: str, **env: str) -> subprocess.Popen[str]:
-        one = subprocess.Popen(
-            [sys.executable, "-m", "adjourn", "worker", *args],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8",
-            env={**os.environ, **env},
-        )  # fmt: skip
-        begun.append(one)
-        return one
-
-    yield start
-    for one in begun:
-        if one.poll() is None:
-            one.kill()
-        one.communicate()
+def worker(worker: Start) -> Start:
+    """Workers whose output is read."""
+    return partial(worker, stdout=subprocess.PIPE)
 
 
 async def _start(agent: Any, run_id: str) -> None:
@@ -66,15 +51,13 @@ def line_of(one: subprocess.Popen[str], stream: IO[str] | None = None) -> str:
     return line
 
 
-def test_a_worker_makes_the_database_advances_runs_and_stops_in_order(
-    adjourn: Run, worker: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_a_worker_makes_the_database_advances_runs_and_stops_in_order(adjourn: Run, worker: Start) -> None:
     one = worker(f"{SHOP}:both")
     assert f"Worker {one.pid} advances refunds, asker on sqlite:///adjourn.db" in line_of(one, one.stderr)
     assert Path("adjourn.db").exists()
     asyncio.run(_start(shop.refunds, "order-1"))
     assert line_of(one).strip() == "◆ waiting  order-1  refunds  refund needs approval"
-    said = adjourn("approve", "order-1", "--by", "ana", "--wait", str(SECONDS))
+    said = adjourn("approve", "order-1:2.0?0", "--by", "ana", "--wait", str(SECONDS))
     assert said.code == 0 and "refund ran, " in said.out
     assert line_of(one).strip() == "✓ completed  order-1  refunds  Done."
     one.send_signal(signal.SIGTERM)
@@ -82,24 +65,22 @@ def test_a_worker_makes_the_database_advances_runs_and_stops_in_order(
     assert one.returncode == 0 and "Stopped." in err
 
 
-def test_the_wait_of_a_command_says_how_the_run_rested(
-    adjourn: Run, worker: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_the_wait_of_a_command_says_how_the_run_rested(adjourn: Run, worker: Start) -> None:
     first, second = asyncio.run(begin(shop.refunds, shop.refunds))
     worker(f"{SHOP}:refunds")
-    assert adjourn("deny", first, "--wait", str(SECONDS)).code == 0
+    assert adjourn("deny", f"{first}:2.0?0", "--wait", str(SECONDS)).code == 0
     assert adjourn("cancel", second, "--wait", str(SECONDS)).code == 4
     assert adjourn("say", second, "x").code == 1
 
 
-def test_a_worker_prints_json_lines(worker: Callable[..., subprocess.Popen[str]]) -> None:
+def test_a_worker_prints_json_lines(worker: Start) -> None:
     asyncio.run(_start(shop.make(), "made-1"))
     one = worker(f"{SHOP}:make", "--json", "--db", "sqlite:///adjourn.db")
     seen = json.loads(line_of(one))
     assert (seen["run_id"], seen["status"], seen["now"]["text"]) == ("made-1", "completed", "Made.")
 
 
-def test_a_killed_worker_is_replaced_and_the_key_is_the_same(worker: Callable[..., subprocess.Popen[str]]) -> None:
+def test_a_killed_worker_is_replaced_and_the_key_is_the_same(worker: Start) -> None:
     asyncio.run(_start(shop.sender, "parcel-1"))
     ledger = Path("ledger")
     first = worker(f"{SHOP}:sender", SHOP_LEDGER=str(ledger), SHOP_SLOWLY="60")
@@ -124,7 +105,7 @@ def test_a_killed_worker_is_replaced_and_the_key_is_the_same(worker: Callable[..
         ("absent.py:agent", "not found"),
         ("no_such_module:agent", "ModuleNotFoundError"),
         (f"{SHOP}:nobody", "ts agents and flows are: refunds, asker, failing, sender"),
-        (f"{SHOP}:number", "is int"),
+        (f"{SHOP}:number", "is 7, not an agent or a flow"),
         (f"{SHOP}:broken", "RuntimeError: not today"),
         ("bad.py:agent", "ZeroDivisionError"),
     ],
@@ -170,7 +151,7 @@ agent = Agent("stubborn", model=ScriptedModel([call("holds_on")], "done"), tools
 """
 
 
-def test_a_worker_ends_although_a_body_does_not_and_says_which(worker: Callable[..., subprocess.Popen[str]]) -> None:
+def test_a_worker_ends_although_a_body_does_not_and_says_which(worker: Start) -> None:
     Path("stubborn.py").write_text(STUBBORN)
     one = worker("stubborn.py:agent", "--grace", "0.2")
     line_of(one, one.stderr)

@@ -2,20 +2,21 @@
 
 import asyncio
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import httpx
 import pytest
 from tests.again import in_time, wait_until
-from tests.cli.conftest import SECONDS, Run
+from tests.cli.conftest import SECONDS, AtTerminal, Run, Start, hear
 
 from adjourn import Runtime
 from adjourn.core.records import Returned, Started
+from adjourn.stores.fleet import WorkerCard
 
 HALL = """
 import asyncio
@@ -39,7 +40,6 @@ slow = Agent("slow", model=ScriptedModel([call("works")], "Ended."), tools=[work
 other = Agent("other", model=ScriptedModel("Ended."))
 both = [slow, other]
 """
-Start = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture
@@ -49,50 +49,10 @@ def hall() -> str:
     return "hall.py"
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", id="postgres")])
-def db(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The database that every command means."""
-    if request.param == "sqlite":
-        address = "sqlite:///adjourn.db"
-    else:
-        address = request.getfixturevalue("postgres").fresh()
-    monkeypatch.setenv("ADJOURN_DB", address)
-    return address
-
-
 @pytest.fixture
-def worker() -> Iterator[Start]:
-    begun: list[subprocess.Popen[str]] = []
-
-    def start(*args: str, until: str = "advances") -> subprocess.Popen[str]:
-        one = subprocess.Popen(
-            [sys.executable, "-m", "adjourn", "worker", *args],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-        )
-        begun.append(one)
-        if until:
-            hear(one, until)
-        return one
-
-    yield start
-    for one in begun:
-        if one.poll() is None:
-            one.kill()
-        one.communicate()
-
-
-def hear(one: subprocess.Popen[str], words: str) -> str:
-    """Read what a worker says until these words come; the line with them."""
-    stream: IO[str] | None = one.stderr
-    assert stream is not None
-    for line in stream:
-        if words in line:
-            return line
-    raise AssertionError(f"the worker never said {words!r}")
+def worker(worker: Start) -> Start:
+    """Workers that advance runs."""
+    return partial(worker, until="advances")
 
 
 def until(true: Callable[[], Any]) -> Any:
@@ -205,6 +165,23 @@ def test_workers_are_listed_with_what_they_advance_and_what_no_worker_has(
     [dead] = adjourn("workers", "--json").json["workers"]
     assert (dead["pid"], dead["state"]) == (one.pid, "not_answering")
     assert "not answering" in adjourn("workers").out
+
+
+def test_a_worker_of_many_agents_is_one_line_of_a_terminal_and_whole_in_a_pipe(
+    adjourn: Run, db: str, terminal: AtTerminal
+) -> None:
+    agents = {f"agent-number-{number}": "a1" for number in range(12)}
+
+    async def enrol() -> None:
+        async with Runtime(db, work=False) as rt:
+            await rt.store.roster(WorkerCard("app-01:4411:a", "app-01", 4411, "1.4.0", agents, 8, 6, every=1e9))
+
+    asyncio.run(enrol())
+    at = terminal("workers", columns=80)
+    assert at.end() == 0
+    [line] = [line for line in at.plain.splitlines() if "app-01" in line]
+    assert len(line) <= 80 and "agent-number-0" in line and line.endswith("1.4.0")
+    assert all(name in adjourn("workers").out for name in agents)
 
 
 def test_ready_runs_of_a_higher_priority_are_taken_first(adjourn: Run, db: str, hall: str, worker: Start) -> None:

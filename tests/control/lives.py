@@ -12,8 +12,8 @@ from tests.control.world import LIMIT, Ledger, solo
 
 from adjourn import Agent, Run, Runtime
 from adjourn.core.records import AnyRecord
-from adjourn.driver.identity import retire
-from adjourn.driver.self_approval_guard import unmark
+from adjourn.driver.process_identity import retire
+from adjourn.driver.worker_mark import unmark
 from adjourn.runtime.heartbeat import Heartbeat
 from adjourn.runtime.worker import Worker
 from adjourn.stores.memory import MemoryStore

@@ -15,6 +15,8 @@ from adjourn import Agent, Runtime
 from adjourn.core.records import AnyRecord, Asked, Claimed, Parked, PauseAsked, Started
 from adjourn.testing import ScriptedModel
 
+MUCH = 1_000_000
+
 
 def agent() -> Agent:
     return Agent("sleepy", model=ScriptedModel("x"))
@@ -55,9 +57,13 @@ async def sit(path: str, seconds: float) -> dict[str, Any]:
     """Do nothing beside them, and see what that costs."""
     async with Runtime(f"sqlite:///{path}", [agent()]) as rt:
         await asyncio.sleep(0.5)  # the first sweep
-        before = ticks()
-        await asyncio.sleep(seconds)
-        used = ticks() - before
+        used = MUCH
+        for _ in range(3):  # on a busy machine what opening left to do may fall into one; a timer falls into each
+            before = ticks()
+            await asyncio.sleep(seconds)
+            used = min(used, ticks() - before)
+            if used <= 1:
+                break
         return {"ticks": used, "paused": len(await rt.runs(status="paused", limit=1000))}
 
 

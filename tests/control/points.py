@@ -30,7 +30,7 @@ from adjourn.core.records import (
 from adjourn.core.state import State
 from adjourn.core.status import RUNNABLE
 from adjourn.core.usage import Usage
-from adjourn.errors import AdjournError, Halted
+from adjourn.errors import AdjournError, Halted, Refused
 from adjourn.stores.protocol import Filter, Store
 from adjourn.testing import FakeClock
 
@@ -196,7 +196,10 @@ class Play:
         row = await self.store.get(RUN)
         if row.status == "paused":
             self.check_quiet([x for _, x in await self.store.load(RUN)])
-            await run.resume(by="bob")
+            try:
+                await run.resume(by="bob")
+            except Refused as e:  # a cancel came between the look and the word
+                self.told.append(f"bob: {e}")
         elif row.blocked:
             await self.lift(rt)
         elif waiting := await rt.inbox(run=RUN):

@@ -125,6 +125,30 @@ def test_an_undo_or_a_verify_that_is_not_callable_is_refused_where_it_is_written
         Tool("x", "", {"type": "object"}, body, **options)
 
 
+def nothing() -> None: ...
+def two(ctx: Any, args: Any) -> None: ...
+def three(ctx: Any, args: Any, result: Any) -> None: ...
+def named(ctx: Any, args: Any, result: Any, *, why: str) -> None: ...
+
+
+WRONG_SHAPES: dict[str, dict[str, Any]] = {
+    "an undo of nothing": {"undo": nothing},
+    "an undo of two": {"undo": two},
+    "an undo that needs a name": {"undo": named},
+    "a verify of nothing": {"effect": "verifiable", "verify": nothing},
+    "a verify of three": {"effect": "verifiable", "verify": three},
+}
+
+
+@pytest.mark.parametrize("options", WRONG_SHAPES.values(), ids=WRONG_SHAPES)
+def test_an_undo_or_a_verify_that_could_not_be_called_is_refused_before_anything_needs_it(options: Any) -> None:
+    promise = r"undo takes \(ctx, args, result\)" if "undo" in options else r"verify takes \(ctx, args\)"
+    with pytest.raises(InvalidDefinition, match=promise):
+        tool(**options)(body)
+    with pytest.raises(InvalidDefinition, match=promise):
+        Tool("x", "", {"type": "object"}, body, **options)
+
+
 @pytest.mark.parametrize("timeout", [-1, "soon", True, float("nan")])
 def test_a_timeout_is_seconds(timeout: Any) -> None:
     with pytest.raises(InvalidDefinition, match="timeout"):

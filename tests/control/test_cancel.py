@@ -14,7 +14,7 @@ from tests.control.lives import stage
 from tests.control.world import LIMIT, Ledger, act, call, does, says, script
 
 from adjourn import Cancelled, Completed, Paused, Run, RunFailed, Runtime
-from adjourn.core.plan import LEFT
+from adjourn.core.done_calls import LEFT
 from adjourn.core.records import CancelAsked, Doubted, Intended, Late
 from adjourn.views.run_view import Residue
 

@@ -205,10 +205,10 @@ async def test_halting_twice_keeps_the_first_reason_and_both_are_in_the_audit(of
     assert [(h.scope, h.reason) for h in await office.desk.halts()] == [("tool:crawl", "first")]
     await office.desk.unhalt("tool:crawl", by="carl", reason="over")
     await office.desk.unhalt("tool:crawl", by="dora")
-    told = [(x.verb, x.by, x.reason) for x in await office.desk.audit(limit=1000) if x.scope == "tool:crawl"]
-    assert told[::-1] == [
-        ("halt", "ann", "first"),
-        ("halt", "bob", "second"),
-        ("unhalt", "carl", "over"),
-        ("unhalt", "dora", ""),
+    lines = [x for x in await office.desk.audit(limit=1000) if x.scope == "tool:crawl"]
+    assert [(x.verb, x.by, x.reason, x.refused or "") for x in lines[::-1]] == [
+        ("halt", "ann", "first", ""),
+        ("halt", "bob", "second", ""),
+        ("unhalt", "carl", "over", ""),
+        ("unhalt", "dora", "", "it was not halted"),
     ]

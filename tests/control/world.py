@@ -129,6 +129,7 @@ class Play:
     """The model: it reads its script from the first message, and writes down what it was asked and when it was cut."""
 
     name = "play"
+    reports_cost = True
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger

@@ -87,7 +87,7 @@ def test_the_routing_fields_can_be_read_without_this_library() -> None:
     seen = json.loads(signed())
     assert seen["format"] == "adjourn/checkpoint"
     assert {k: seen[k] for k in ("version", "run_id", "program", "kind", "seq", "status")} == {
-        "version": 3, "run_id": "R-1", "program": "refunds", "kind": "agent", "seq": 5, "status": "waiting",
+        "version": 4, "run_id": "R-1", "program": "refunds", "kind": "agent", "seq": 5, "status": "waiting",
     }  # fmt: skip
     assert isinstance(seen["records"], str)
 
@@ -287,7 +287,7 @@ def test_the_secret_is_nowhere_in_the_checkpoint() -> None:
 # Not a checkpoint
 
 
-@pytest.mark.parametrize("version", [4, 0, -1, 10**30])
+@pytest.mark.parametrize("version", [5, 0, -1, 10**30])
 def test_a_version_that_is_not_known_is_refused_by_number(version: int, parsed: list[str]) -> None:
     with pytest.raises(CheckpointInvalid, match=f"version {version} is not supported"):
         Checkpoint.from_json(json.loads(signed()) | {"version": version}, secret=SECRET)
@@ -332,10 +332,10 @@ def test_a_checkpoint_of_an_older_version_is_brought_up_to_date_by_its_upgrader(
         return [{**r, "input": f"was: {r['input']}"} if r["t"] == "started" else r for r in records]
 
     old = signed()
-    monkeypatch.setattr(envelope_module, "VERSION", 4)
-    monkeypatch.setitem(envelope_module.UPGRADERS, 3, renamed)
+    monkeypatch.setattr(envelope_module, "VERSION", 5)
+    monkeypatch.setitem(envelope_module.UPGRADERS, 4, renamed)
     assert Checkpoint.from_json(old, secret=SECRET).input == "was: refund 1"
-    assert json.loads(Checkpoint(RECORDS).to_json())["version"] == 4
+    assert json.loads(Checkpoint(RECORDS).to_json())["version"] == 5
 
 
 def test_there_is_a_way_from_every_older_version() -> None:

@@ -33,7 +33,7 @@ STATUS = {
     "question": "waiting", "question-answered": "completed", "self-one-of-two-answered": "waiting", "approval": "waiting",
     "approval-spent": "completed", "approval-edited": "completed", "approval-denied": "completed", "approval-unspent": "ready",
     "one-of-two-votes": "waiting", "paused": "paused", "fork": "completed", "cancelled": "cancelled", "flow": "waiting",
-    "turn": "waiting", "turn-ended": "completed",
+    "turn": "waiting", "turn-ended": "completed", "photo": "waiting",
 }  # fmt: skip
 
 paid: list[int] = []

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from adjourn import Decision, InvalidAnswer, NotJSON, StaleDecision
+from adjourn.core.answer import decided
 from adjourn.core.ids import public_id
-from adjourn.core.interrupt import CHOICES, Interrupt, choices, decided, view
+from adjourn.core.interrupt import CHOICES, Interrupt, choices, view
 from adjourn.core.records import Asked, Suspended
 
 APPROVAL = Asked(

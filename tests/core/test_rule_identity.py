@@ -52,6 +52,7 @@ OTHER: dict[str, Any] = {
     "effect": "unsafe",
     "undo": False,
     "edits": False,
+    "run": {"session": "vip"},
 }
 BASE = Rule(
     Verdict.ASK, "refund", {"cents": gt(100)}, "large", expires_in=60.0, on_expiry="escalate", escalate_to=("leads",),

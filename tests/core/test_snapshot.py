@@ -14,7 +14,9 @@ from tests.flow.test_random import in_one_runtime, moves
 from adjourn.core import snapshot as image
 from adjourn.core import transcript
 from adjourn.core.belief import FoldAgain
-from adjourn.core.records import AnyRecord, CancelCause, Started
+from adjourn.core.messages import UserMessage, files_in
+from adjourn.core.record_parts import CancelCause
+from adjourn.core.records import AnyRecord, Started
 from adjourn.core.state import State
 from adjourn.stores.memory import MemoryStore
 from adjourn.testing import FakeClock, env
@@ -100,3 +102,21 @@ def test_why_a_person_gave_up_is_written_down_as_ever(cause: str, stored: str) -
     state.gave_up = CancelCause[cause]
     assert stored.encode() in image.rest(state)
     assert again(state).gave_up is CancelCause(stored)
+
+
+def test_where_files_stand_is_known_without_opening_a_stretch() -> None:
+    started = Started(run="r", kind="agent", program="a", input="go", at=1.0)
+    state = State().fold_all([(1, started)])
+    said = state.threads[""].transcript
+    for n in range(9):
+        file = {"$file": f"{n}" * 64, "type": "image/png", "size": 1}
+        said.append(UserMessage("look", (file,)) if n % 4 == 1 else UserMessage("and"))
+    found = again(again(state)).threads[""].transcript
+    packed = [part for part in found.segments if isinstance(part, image.Packed)]
+    assert len(packed) == 5
+    assert found.may_have_files()
+    assert all(part.is_packed for part in packed)
+    assert [file["$file"][0] for file in found.files()] == ["1", "5"]
+    assert [part.is_packed for part in packed] == [True, False, True, False, True]
+    found.append(UserMessage("more", ({"$file": "a" * 64, "type": "image/png", "size": 1},)))
+    assert list(found.files()) == list(files_in(list(found)))

@@ -12,7 +12,10 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 import adjourn
+from adjourn.stores.postgres import PostgresStore
+from adjourn.stores.rules import transaction as sheets
 from adjourn.stores.sqlite import SQLiteStore
+from adjourn.stores.sqlite.guest_threads import SQLiteThreads
 
 PACKAGE = str(Path(adjourn.__file__).parent)
 COMMIT_PATH = frozenset(
@@ -59,17 +62,33 @@ def arm(death: Death) -> None:
 
 
 def _arm_commit(death: Death) -> None:
-    transact, counted = SQLiteStore._transact, count()
+    """`before` it begins, `after` its commit, or `held`: worked out, under its locks, and not committed."""
+    counted, here = count(), threading.local()
 
-    def dying(self: SQLiteStore, batch: Any) -> None:
-        mine = next(counted) == death.at
-        if mine and death.where == "before":
-            die()
-        transact(self, batch)
-        if mine:
-            die()
+    def dying(transact: Any) -> Any:
+        def transacts(self: Any, *given: Any) -> Any:
+            here.mine = mine = next(counted) == death.at
+            if mine and death.where == "before":
+                die()
+            found = transact(self, *given)
+            if mine:
+                die()
+            return found
 
-    SQLiteStore._transact = dying
+        return transacts
+
+    settled = sheets.settled
+
+    def dying_at_last(book: Any) -> None:
+        if death.where == "held" and getattr(here, "mine", False):
+            die()
+        settled(book)
+
+    sheets.settled = dying_at_last
+    for writer in (SQLiteStore, SQLiteThreads):
+        writer._transact = dying(writer._transact)
+    for name in ("_attempt", "_compare"):
+        setattr(PostgresStore, name, dying(getattr(PostgresStore, name)))
 
 
 def trace(kind: str, thread: str, tick: Callable[[int], None]) -> None:

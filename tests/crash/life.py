@@ -13,21 +13,43 @@ from tests.crash.scenarios import CANCEL, IDEMPOTENT, READ, STEP, UNDO, UNSAFE, 
 from adjourn import Cancelled, Completed, Runtime, is_paused
 from adjourn.core.records import Decided, Intended, Returned, RunCancelled, RunCompleted, Stepped, Verified
 from adjourn.errors import Conflict, UnknownRun
+from adjourn.stores.postgres import PostgresStore
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.testing.oracle import check_rows
 
 RUN = "r"
 LIMIT = 20.0
+ADDRESS = "address"
+"""The file that says where the database is; without it, it is a file of the folder itself."""
+BEGUN = "begun"
+"""The file that says that a process has lived here, where the database does not show it."""
+
+Opened = SQLiteStore | PostgresStore
+
+
+def opened(folder: Path) -> Opened:
+    """The store of the folder."""
+    if (folder / ADDRESS).exists():
+        return PostgresStore((folder / ADDRESS).read_text())
+    return SQLiteStore(str(folder / "runs.db"))
+
+
+def begins(folder: Path) -> bool:
+    """Whether nobody has lived here before."""
+    if not (folder / ADDRESS).exists():
+        return not (folder / "runs.db").exists()
+    first = not (folder / BEGUN).exists()
+    (folder / BEGUN).touch()
+    return first
 
 
 async def live(folder: Path, scenario: Scenario) -> dict[str, Any]:
     """Run the scenario to its end, from wherever it is; what came of it."""
-    world, database = World(folder / "world"), folder / "runs.db"
-    first = not database.exists()
-    store = SQLiteStore(str(database))
+    world, first = World(folder / "world"), begins(folder)
+    store = opened(folder)
     if not first:
         await remember_death(folder, store, world)
-    async with Runtime(store, [agent := scenario.agent()], resources={"world": world}) as rt:
+    async with Runtime(store, [agent := scenario.agent_on(store)], resources={"world": world}) as rt:
         run = await rt.start(agent, "go", run_id=RUN)
         while True:
             outcome = await run.wait(LIMIT)
@@ -53,7 +75,7 @@ async def live(folder: Path, scenario: Scenario) -> dict[str, Any]:
 
 async def inspect(folder: Path) -> list[str]:
     """Everything that is wrong with what the processes left behind."""
-    store = SQLiteStore(str(folder / "runs.db"))
+    store = opened(folder)
     try:
         await check_rows(store, RUN)
         return [*map(str, await store.verify()), *await violations(folder, store, World(folder / "world"))]
@@ -61,7 +83,7 @@ async def inspect(folder: Path) -> list[str]:
         await store.close()
 
 
-async def remember_death(folder: Path, store: SQLiteStore, world: World) -> None:
+async def remember_death(folder: Path, store: Opened, world: World) -> None:
     """What was on record when the last process died, and how much had happened by then."""
     try:
         recorded = recorded_in([record for _, record in await store.load(RUN)])
@@ -77,7 +99,7 @@ def recorded_in(records: list[Any]) -> list[str]:
     return [*calls, *(f"{x.call}/{x.key.partition(':')[2]}" for x in records if isinstance(x, Stepped))]
 
 
-async def violations(folder: Path, store: SQLiteStore, world: World) -> list[str]:
+async def violations(folder: Path, store: Opened, world: World) -> list[str]:
     """Every broken promise, in words."""
     records = [record for _, record in await store.load(RUN)]
     lines = world.lines()

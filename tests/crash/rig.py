@@ -12,25 +12,24 @@ import os
 import shutil
 import signal
 import sys
-import tempfile
 import time
 import traceback
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from tests.crash.death import Death, Observer, arm, disarm, disk, name_of, trace
+from tests.crash.ground import FOLDERS, Databases, Folders
 from tests.crash.life import inspect, live
 from tests.crash.scenarios import SCENARIOS, Scenario, World
+from tests.stores.postgres.server import PostgresServer, programs
 
 from adjourn import Decision
 from adjourn.testing.oracle import every_transaction
 
-SHM = Path("/dev/shm")
 HANGS = 60
 THREADS = ("MainThread", "adjourn-writer", "adjourn-reader")
-SIDES = ("before", "after")
 
 
 class Failed(Exception):
@@ -50,14 +49,6 @@ class Report:
 
     def json(self) -> dict[str, Any]:
         return {**self.counts, "failures": self.failures, "seconds": round(time.monotonic() - self.began, 2)}
-
-
-@contextmanager
-def place() -> Generator[Path]:
-    """A folder in memory if the machine has that: a process that dies leaves the same there as on a disk."""
-    folder = Path(tempfile.mkdtemp(prefix="adjourn-crash-", dir=SHM if SHM.is_dir() else None))
-    yield folder
-    shutil.rmtree(folder)
 
 
 def forked(folder: Path, work: Callable[[], Any]) -> bool:
@@ -101,9 +92,9 @@ def life(folder: Path, scenario: Scenario, death: Death | None = None) -> bool:
 class Campaign:
     """One scenario, its undisturbed result, and a report."""
 
-    def __init__(self, scenario: Scenario) -> None:
-        self.scenario, self.report = scenario, Report()
-        with place() as folder:
+    def __init__(self, scenario: Scenario, ground: Folders = FOLDERS) -> None:
+        self.scenario, self.ground, self.report = scenario, ground, Report()
+        with ground.place() as folder:
             assert life(folder, scenario)
             self.expected = self._result(folder)
         assert self.expected["wrong"] == []
@@ -140,41 +131,41 @@ class Campaign:
 
     # Campaigns
 
-    def commits(self) -> None:
-        """Die before and after every transaction."""
-        for side in SIDES:
-            at, died = 0, True
+    def commits(self, stride: int = 1) -> None:
+        """Die on every side of every (or every `stride`-th) transaction."""
+        for turn, side in enumerate(self.ground.sides):
+            at, died = turn % stride, True
             while died:
-                with place() as folder:
+                with self.ground.place() as folder:
                     if died := self.dies(folder, death := Death("commit", at, side)):
                         self.recovers(folder, str(death))
-                at += 1
+                at += stride
 
     def pairs(self, stride: int = 1) -> None:
         """Die at every transaction, and then in the recovery at every (or every `stride`-th) of its transactions."""
         turn = 0
-        for side in SIDES:
+        for side in self.ground.sides:
             at, died = 0, True
             while died:
-                with place() as saved:
+                with self.ground.place() as saved:
                     if died := self.dies(saved, first := Death("commit", at, side)):
                         turn += 1
                         self._second(saved, first, turn % stride, stride)
                 at += 1
 
     def _second(self, saved: Path, first: Death, start: int, stride: int) -> None:
-        for side in SIDES:
+        for side in self.ground.sides:
             at, died = start, True
             while died:
-                with place() as folder:
-                    shutil.copytree(saved, folder, dirs_exist_ok=True)
+                with self.ground.place() as folder:
+                    self.ground.copy(saved, folder)
                     if died := self.dies(folder, second := Death("commit", at, side)):
                         self.recovers(folder, f"{first}, then {second}")
                 at += stride
 
     def instructions(self, seconds: float, part: int = 0, parts: int = 1) -> None:
         """Look at the disk before every instruction, recover from every state seen; and kill for real, as often as time allows."""
-        with place() as states:
+        with self.ground.place() as states:
             passes = self._observe(states, counted=part == 0)
             edges = [Death(kind, at, thread) for (kind, thread), found in passes.items() for at, _ in found["edges"]]
             spots = [Death(d.kind, at, d.where) for d in edges for at in (d.at - 1, d.at) if at >= 0]
@@ -190,7 +181,7 @@ class Campaign:
         passes: dict[tuple[str, str], dict[str, Any]] = {}
         for kind in ("opcode", "line"):
             for thread in THREADS:
-                with place() as folder:
+                with self.ground.place() as folder:
                     forked(
                         folder,
                         lambda kind=kind, thread=thread, folder=folder: observe(
@@ -201,13 +192,13 @@ class Campaign:
                 self.report.add(f"{kind}s", found["count"] if counted else 0)
         for state in sorted(states.iterdir()) if counted else ():
             self.report.add("states")
-            with place() as folder:
+            with self.ground.place() as folder:
                 shutil.copytree(state, folder, dirs_exist_ok=True)
                 self.recovers(folder, f"the state {state.name}")
         return passes
 
     def _kill(self, spot: Death, known: set[str], *, always: bool) -> None:
-        with place() as folder:
+        with self.ground.place() as folder:
             if self.dies(folder, spot):
                 state = name_of(disk(folder))
                 if always or state not in known:
@@ -233,7 +224,7 @@ def spread(spots: list[Death]) -> list[Death]:
 async def warm() -> None:
     """Import what is imported on first use, so that no child has to."""
     agent = SCENARIOS["edit"].agent()
-    with place() as folder:
+    with FOLDERS.place() as folder:
         resources = {"world": World(folder / "world")}
         outcome = await agent.run("go", resources=resources)
         await agent.resume(outcome.checkpoint.to_json(), Decision.approve(edit={"x": "b"}), resources=resources)
@@ -247,21 +238,33 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.0)
     parser.add_argument("--part", type=int, default=0)
     parser.add_argument("--parts", type=int, default=1)
+    parser.add_argument("--postgres", action="store_true", help="on a PostgreSQL of its own instead of SQLite")
     asked = parser.parse_args()
     asyncio.run(warm())
     gc.collect()
     gc.freeze()
+    with ExitStack() as until:
+        ground = FOLDERS
+        if asked.postgres:
+            found = programs()
+            assert found is not None, "tests/stores/postgres/install.sh installs PostgreSQL"
+            ground = Databases(until.enter_context(PostgresServer(found)))
+        json.dump(reported(asked, ground), sys.stdout)
+
+
+def reported(asked: argparse.Namespace, ground: Folders) -> dict[str, Any]:
+    """What the campaign that was asked for found, by scenario."""
     reports: dict[str, Any] = {}
     for name in asked.scenarios:
-        campaign = Campaign(SCENARIOS[name])
+        campaign = Campaign(SCENARIOS[name], ground)
         if asked.campaign == "commits":
-            campaign.commits()
+            campaign.commits(asked.stride)
         elif asked.campaign == "pairs":
             campaign.pairs(asked.stride)
         else:
             campaign.instructions(asked.seconds, asked.part, asked.parts)
         reports[name] = campaign.report.json()
-    json.dump(reports, sys.stdout)
+    return reports
 
 
 if __name__ == "__main__":

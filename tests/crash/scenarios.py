@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from adjourn import Agent, Decision, Interrupt, Resource, ToolContext, tool
+from adjourn.stores.protocol import Store
 from adjourn.testing.scripted import ScriptedModel, call
 
 UNSAFE, VERIFIABLE, IDEMPOTENT, READ, STEP, UNDO = "unsafe", "verifiable", "idempotent", "read", "step", "undo"
@@ -156,6 +157,10 @@ class Scenario:
     name: str
     replies: tuple[Any, ...]
     person: Person = person
+
+    def agent_on(self, store: Store) -> Agent:
+        """The agent of a process that has this store."""
+        return self.agent()
 
     def agent(self) -> Agent:
         tools = [look, put, send, pay, pay_in_a_thread, pay_if_approved, book, prepare, wonder]

@@ -13,10 +13,16 @@ from typing import Any
 MODULES = (
     "adjourn",
     "adjourn.policy",
+    "adjourn.hooks",
+    "adjourn.parts",
     "adjourn.events",
     "adjourn.views",
     "adjourn.signing",
+    "adjourn.secrets",
     "adjourn.wakes",
+    "adjourn.schedules",
+    "adjourn.telemetry",
+    "adjourn.guests",
     "adjourn.models",
     "adjourn.stores",
     "adjourn.server",
@@ -25,22 +31,33 @@ MODULES = (
 
 # Members that are there for the other layers, not for users.
 INTERNAL: dict[str, str] = {
-    "Agent": "program fingerprint instructions_for specs terms load",
+    "Agent": "background chain model models summary_chain program fingerprint instructions_for specs terms load",
     "Deciders": "is_right of trusting",
     "Flow": "program fingerprint graph load",
     "FlowContext": "leftover",
-    "Guard": "address check_host check_origin check_page enter identify is_encrypted limit login login_by_link logout recognise",
+    "Guard": "address enter identify is_encrypted limit login login_by_link logout recognise",
     "Runtime": "store worker deliver row keep_sealed",
     "SigningKey": "sealed saved_line",
     "Tool": "bind check_ahead is_complete read validate",
     "ToolContext": "leftover",
     **dict.fromkeys(
-        ("MaxSteps", "MaxTokens", "MaxCost", "MaxTime", "TextMention", "ToolCalled", "External"), "check measure true"
+        ("MaxSteps", "MaxTokens", "MaxCost", "MaxTime", "TextMention", "ToolCalled", "External"),
+        "check measure true remaining bounds_steps",
     ),
 }
 # Classes whose methods are documented at the protocol that they implement, or are tests.
 ELSEWHERE = {"CheckedStore", "Faulty", "GuestContract", "StoreContract", "Watched"}
-MADE_BY_ADJOURN = {"Execution", "FlowContext", "Handle", "Model", "Run", "RunStream", "Store", "ToolContext"}
+MADE_BY_ADJOURN = {
+    "BackgroundModel",
+    "Execution",
+    "FlowContext",
+    "Handle",
+    "Model",
+    "Run",
+    "RunStream",
+    "Store",
+    "ToolContext",
+}
 """Classes that users hold and do not construct."""
 
 SECTION = re.compile(r"^(?:Args|Attributes):\n((?:    .*\n?|\n)+)", re.MULTILINE)

@@ -82,7 +82,7 @@ def with_scripts(names: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict
 
         return ScriptedModel(asks, answer)
 
-    monkeypatch.setattr("adjourn.agent.agent.resolve", resolve)
+    monkeypatch.setattr("adjourn.models.pydantic_ai.provider.resolve", resolve)
     saved = list[str]()
     names |= {
         "save": saved.append, "load": lambda: saved[-1], "notify": lambda payload: print("told", payload),  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from adjourn.driver.metrics import Meter
+
 ROOT = Path(__file__).parents[2]
 MADE = ROOT / "docs" / "reference" / "api"
 """Made of docstrings, if the documentation was built here."""
@@ -110,6 +112,7 @@ def names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     module = types.ModuleType("page")
     monkeypatch.setitem(sys.modules, "page", module)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Meter, "watch", None)  # a page may switch telemetry on, for the rest of the page
     return module.__dict__
 
 

@@ -5,7 +5,7 @@ from tests.house.defect import Defect, rewriting
 from adjourn.bodies import runner
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.core import plan
-from adjourn.driver import identity
+from adjourn.driver import process_identity as identity
 from adjourn.driver.clock import DriveTime
 from adjourn.driver.commit_retry import Landing
 from adjourn.driver.loop import Drive
@@ -46,7 +46,7 @@ LIVENESS: dict[str, Defect] = {
     "reused_pid": Defect(
         "a pid that is used again keeps its first owner alive",
         rewriting(identity, "life_of", "if birth != name.birth:", "if not birth:"),
-        "tests/driver/test_identity.py::test_a_pid_that_is_used_again_does_not_keep_its_first_owner_alive",
+        "tests/driver/test_process_identity.py::test_a_pid_that_is_used_again_does_not_keep_its_first_owner_alive",
     ),
     "nobody_is_spared": Defect(
         "a worker that is known to live loses its runs because time has passed",
@@ -60,12 +60,12 @@ LIVENESS: dict[str, Defect] = {
     ),
     "the_wall_clock_ends_waits": Defect(
         "a wait that is held is over because somebody set the clock",
-        rewriting(DriveTime, "now", "if self._kept is not None:", "if False:"),
+        rewriting(DriveTime, "now", "if self._kept is None else self._kept", "if True else self._kept"),
         STEPS + "what_was_cut_off_gets_its_time_before_the_world_is_asked[tool-3600.0]",
     ),
     "settling_is_parked": Defect(
         "a long time to settle is left to the wall clock",
-        rewriting(plan, "_doubt", "plan.hold_until(call.settles)", "plan.retry_at(call.settles, now)"),
+        rewriting(plan, "_asks_the_world", "plan.hold_until(call.settles)", "plan.retry_at(call.settles, now)"),
         STEPS + "what_was_cut_off_gets_its_time_before_the_world_is_asked[chunk-3600.0]",
     ),
     "grace_by_the_wall_clock": Defect(

@@ -5,7 +5,7 @@ from tests.house.defect import Defect, replacing, rewriting
 from adjourn.core import chapter, chapter_rule
 from adjourn.core import snapshot as image
 from adjourn.core.done_calls import Effects
-from adjourn.driver import cold_start as snapshots
+from adjourn.driver import cold_start
 from adjourn.driver.loop import Drive
 from adjourn.runtime.worker import Worker
 from adjourn.stores.rules import chapters
@@ -39,17 +39,17 @@ LONG_LIVES: dict[str, Defect] = {
     ),
     "any_format": Defect(
         "a snapshot of another format is read",
-        rewriting(snapshots, "_restored", "if found[0].format != image.FORMAT:", "if False:"),
+        rewriting(cold_start, "_restored", "if found[0].format != image.FORMAT:", "if False:"),
         SNAPSHOTS + "a_snapshot_of_another_format_is_not_even_read[memory]",
     ),
     "trusting": Defect(
         "whoever trusts only some people believes a snapshot",
-        rewriting(snapshots, "folded_and_sized", "    if trust is None:\n        found", "    if True:\n        found"),
+        rewriting(cold_start, "folded_and_sized", "    if trust is None:\n        found", "    if True:\n        found"),
         SNAPSHOTS + "whoever_trusts_only_some_people_folds_for_themselves[memory]",
     ),
     "no_slices": Defect(
         "a long fold holds everybody up",
-        rewriting(snapshots, "fold_in_slices", "await asyncio.sleep(0)", "pass"),
+        rewriting(cold_start, "fold_in_slices", "await asyncio.sleep(0)", "pass"),
         SNAPSHOTS + "others_have_their_turn_between_the_slices_of_a_fold",
     ),
     "forged_chapter": Defect(
@@ -74,7 +74,7 @@ LONG_LIVES: dict[str, Defect] = {
     ),
     "turns_left_out": Defect(
         "a turn that is read from a snapshot has forgotten the turns before it",
-        rewriting(snapshots, "_with_earlier", "if before is not None:", "if False:"),
+        rewriting(cold_start, "_with_earlier", "if before is not None:", "if False:"),
         LONG_TURNS + "a_cold_start_reads_the_end_of_a_long_turn_and_what_was_said_before_it[snapshot]",
     ),
     "never_continues": Defect(

@@ -25,8 +25,9 @@ from adjourn.core.records import (
     Started,
 )
 from adjourn.core.state import State
-from adjourn.driver import cold_start as snapshots
-from adjourn.driver.cold_start import captured, folded, write_down
+from adjourn.driver import cold_start
+from adjourn.driver.cold_start import folded
+from adjourn.driver.snapshot_writer import captured, write_down
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.protocol import Store
 from adjourn.stores.snapshots import Snapshot
@@ -94,6 +95,8 @@ async def test_a_cold_start_reads_only_what_came_since_the_snapshot(
     read = loads(store, monkeypatch)
     again = await folded(store, "r")
     assert read == [state.seq]
+    before = again.threads[""].transcript.segments
+    assert before and all(isinstance(part, image.Packed) and part.is_packed for part in before)
     state.head = again.head
     assert again == state
     assert again.threads[""].transcript[5] == state.threads[""].transcript[5]
@@ -248,10 +251,10 @@ async def test_others_have_their_turn_between_the_slices_of_a_fold(monkeypatch: 
 
     watching = asyncio.create_task(others())
     await asyncio.sleep(0)
-    await snapshots.fold_in_slices(state, records)
+    await cold_start.fold_in_slices(state, records)
     await watching
     assert state.seq == len(records)
-    assert most <= snapshots.SLICE
+    assert most <= cold_start.SLICE
 
 
 @pytest.mark.parametrize("with_snapshot", [False, True])

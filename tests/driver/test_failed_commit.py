@@ -12,7 +12,7 @@ from adjourn.core.records import AnyRecord, Asked, Claimed, Doubted, Fact, Move,
 from adjourn.driver import commit_retry as landing
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.protocol import Committed, Lease
-from adjourn.testing import ScriptedModel, call
+from adjourn.testing import FakeClock, ScriptedModel, call, env
 
 MODES = [("before",), ("after",), ("before", "before"), ("after", "before"), ("after", "after"), ("before", "after")]
 MANY = 10
@@ -27,8 +27,8 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 class Flaky(MemoryStore):
     """A store whose commits fail from the `at`-th on, in these ways, one after the other; a word may come before them."""
 
-    def __init__(self, at: int = -1, modes: Sequence[str] = (), word: bool = False) -> None:
-        super().__init__()
+    def __init__(self, at: int = -1, modes: Sequence[str] = (), word: bool = False, **options: Any) -> None:
+        super().__init__(**options)
         self.at, self.modes, self.word = at, list(modes), word
         self.commits = 0
 
@@ -82,15 +82,27 @@ class Work:
         return flow
 
 
-async def live(kind: Kind, store: Flaky, grace: float = 5.0) -> tuple[Work, list[AnyRecord]]:
+async def live(kind: Kind, store: Flaky) -> tuple[Work, list[AnyRecord]]:
     """A run from its beginning to its end."""
     work = Work()
     program = work.program(kind)
-    async with Runtime(store, [program], grace=grace) as rt:
+    async with Runtime(store, [program], grace=5.0) as rt:
         run = await rt.start(program, "go", run_id="r")
         async with asyncio.timeout(LIMIT):
             while (await store.get(run.id)).status.value not in ("completed", "waiting"):
                 await asyncio.sleep(0.001)
+    return work, [record for _, record in store.peek("r")]
+
+
+async def live_by_a_clock(kind: Kind, at: int) -> tuple[Work, list[AnyRecord]]:
+    """The same with a store that fails for longer than the grace. Only the clock's time counts: on a busy machine a try takes
+    as long as it takes."""
+    work, clock = Work(), FakeClock()
+    store, program = Flaky(at, ["before"] * MANY, now=clock.now), work.program(kind)
+    async with env([program], store=store, clock=clock, grace=0.01) as made, asyncio.timeout(LIMIT):
+        run = await made.runtime.start(program, "go", run_id="r")
+        while (await store.get(run.id)).status.value not in ("completed", "waiting"):
+            await made.skip(0.001)
     return work, [record for _, record in store.peek("r")]
 
 
@@ -124,7 +136,7 @@ async def test_a_store_that_stays_away_longer_than_the_grace_is_given_up(kind: K
     whole = Flaky()
     await live(kind, whole)
     for at in range(1, whole.commits, 2):
-        store = Flaky(at, ["before"] * MANY)
-        work, records = await live(kind, store, grace=0.01)
+        work, records = await live_by_a_clock(kind, at)
         assert len(work.began) == len(set(work.began)), f"commit {at}"
-        assert len([x for x in records if isinstance(x, Claimed)]) <= 4
+        claims = len([record for record in records if isinstance(record, Claimed)])
+        assert 2 <= claims <= 4, f"commit {at}"

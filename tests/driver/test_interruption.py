@@ -38,7 +38,7 @@ def test_the_life_that_is_disturbed_below_is_a_real_one() -> None:
     assert output(UNDISTURBED) == "done; heard []"
     assert UNDISTURBED.did == ["book", "pay", "book"]
     assert UNDISTURBED.steps == ["cart", "order"]
-    assert CALLBACKS > 50
+    assert CALLBACKS > 40
 
 
 @pytest.mark.parametrize("now", [False, True])

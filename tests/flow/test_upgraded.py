@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from adjourn import Agent, Flow, FlowContext, ProgramChanged, Runtime, register_upgrader
-from adjourn.core.chunk_names import keeping_ids, named_now
 from adjourn.core.records import Upgraded
+from adjourn.core.renamed_chunks import keeping_ids, named_now
 from adjourn.core.state import State
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.protocol import Store

@@ -18,13 +18,16 @@ from agents import Agent as OpenAIAgent
 from agents import function_tool, set_tracing_disabled
 from langchain.agents import create_agent
 from pydantic_ai import Agent as PydanticAgent
-from tests.crash.rig import Campaign, Failed, life, place
+from tests.crash.ground import FOLDERS
+from tests.crash.rig import Campaign, Failed, life
 from tests.crash.scenarios import READ, UNSAFE, Scenario, World
 from tests.guests import test_agent_framework, test_langgraph, test_openai_agents, test_pydantic_ai_guest
 
 from adjourn import Agent, Policy, ask
-from adjourn.driver import self_approval_guard
+from adjourn.driver import worker_mark
 from adjourn.guests import adopt
+from adjourn.guests.langgraph import AdjournSaver
+from adjourn.stores.protocol import Store
 from adjourn.testing import GuestScript, call
 
 DIES = Path("dies")
@@ -50,7 +53,7 @@ async def look(x: str) -> str:
 
 def happen(effect: str) -> None:
     """Write down that the tool which runs now did something; and die, if this folder says so."""
-    context: Any = self_approval_guard.body.get()
+    context: Any = worker_mark.body.get()
     world: World = context.resources["world"]
     world.happen(effect, context.call_id)
     if effect == UNSAFE and (world.path.parent / DIES).exists():
@@ -85,20 +88,27 @@ def agent_framework() -> Any:
     return test_agent_framework.TheirAgent(client=test_agent_framework.Says(script()), name="guest", tools=TOOLS)
 
 
+def langgraph_saver(store: Store) -> Any:
+    return create_agent(test_langgraph.Says(script=script()), TOOLS, name="guest", checkpointer=AdjournSaver(store))
+
+
 FRAMEWORKS = {make.__name__: make for make in (pydantic_ai, openai_agents, langgraph, agent_framework)}
+KEEPING = {make.__name__: make for make in (langgraph_saver,)}
+"""Those that keep their state in the store of the runs."""
 
 
 class GuestScenario(Scenario):
     """A scenario whose agent is a guest."""
 
-    def agent(self) -> Agent:
+    def agent_on(self, store: Store) -> Agent:
         policy = Policy([ask("pay")], default="allow")
-        return adopt(FRAMEWORKS[self.name](), policy=policy, effects={"look": "read"})
+        agent = KEEPING[self.name](store) if self.name in KEEPING else FRAMEWORKS[self.name]()
+        return adopt(agent, policy=policy, effects={"look": "read"})
 
 
 def killed_inside_a_tool(campaign: Campaign) -> None:
     """The process dies in the tool, right after the payment: the call is in doubt, and a person says that it happened."""
-    with place() as folder:
+    with FOLDERS.place() as folder:
         (folder / DIES).touch()
         if life(folder, campaign.scenario):
             raise Failed("it should have died")

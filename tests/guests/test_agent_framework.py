@@ -46,7 +46,7 @@ class Says(FunctionInvocationLayer, BaseChatClient):  # pyright: ignore[reportMi
 
         async def pieces() -> AsyncIterator[ChatResponseUpdate]:
             reply = await self._reply(messages)
-            for piece in reply.pieces:
+            async for piece in self.script.spoken(reply):
                 yield ChatResponseUpdate(role="assistant", contents=[Content.from_text(piece)])
             calls = [content for content in contents_of(reply) if content.type == "function_call"]
             if calls:

@@ -57,7 +57,7 @@ class Says(BaseChatModel):
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **options: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
         reply: GuestReply = await self.script.reply(turns(messages), heard(messages))
-        for piece in reply.pieces:
+        async for piece in self.script.spoken(reply):
             yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
         yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_calls=calls_of(reply)))
 
@@ -224,6 +224,24 @@ async def test_a_state_of_other_keys_takes_its_own_input_and_output() -> None:
     )
     done = await agent.run("21")
     assert isinstance(done, Completed) and done.output == 42
+
+
+def test_what_the_provider_runs_is_listed() -> None:
+    hosted: Any = {"type": "web_search_20250305", "name": "web_search", "max_uses": 2}
+    assert adopt(agent_of(GuestScript(), pays, hosted)).ungoverned == ("web_search",)
+    assert adopt(agent_of(GuestScript(), pays)).ungoverned == ()
+    model = Says(script=GuestScript()).bind(tools=[{"type": "code_interpreter"}, {"type": "function", "name": "pays"}])
+
+    async def think(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [await model.ainvoke(state["messages"])]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("think", think)
+    builder.add_edge(START, "think")
+    outer = StateGraph(MessagesState)
+    outer.add_node("inner", builder.compile())
+    outer.add_edge(START, "inner")
+    assert adopt(outer.compile(name="outer")).ungoverned == ("code_interpreter",)
 
 
 async def test_a_state_that_holds_what_is_not_allowed_fails_with_its_name() -> None:

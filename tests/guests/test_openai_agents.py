@@ -11,6 +11,7 @@ from agents import (
     LocalShellTool,
     ModelResponse,
     ModelSettings,
+    RunHooks,
     ToolGuardrailFunctionOutput,
     Usage,
     WebSearchTool,
@@ -32,6 +33,7 @@ from pydantic import BaseModel
 from adjourn import Agent, Completed, InvalidDefinition, Policy, ask, is_paused
 from adjourn.guests import adopt
 from adjourn.testing import GuestContract, GuestReply, GuestScript, call
+from adjourn.testing.guest_script import GuestShop
 
 
 class Says(TheirModel):
@@ -48,11 +50,13 @@ class Says(TheirModel):
         self, system_instructions: Any, input: Any, *args: Any, **options: Any
     ) -> AsyncIterator[Any]:
         reply = await self.script.reply(replies_in(input), heard(input))
-        for n, piece in enumerate(reply.pieces):
+        number = 0
+        async for piece in self.script.spoken(reply):
             yield ResponseTextDeltaEvent(
-                content_index=0, delta=piece, item_id="m", logprobs=[], output_index=0, sequence_number=n,
+                content_index=0, delta=piece, item_id="m", logprobs=[], output_index=0, sequence_number=number,
                 type="response.output_text.delta",
             )  # fmt: skip
+            number += 1
         done = Response(
             id="r", created_at=0, model="scripted", object="response", output=output_of(reply), tool_choice="auto", tools=[],
             parallel_tool_calls=True,
@@ -256,3 +260,25 @@ async def test_the_output_has_the_type_of_the_agent() -> None:
     script = GuestScript('{"number": "A1", "cents": 7}')
     done = await adopt(agent_of(script, output_type=Order)).run("which?")
     assert isinstance(done, Completed) and done.output == Order(number="A1", cents=7)
+
+
+async def test_the_runners_own_hooks_are_called_and_ours_are_not_mistaken_for_them() -> None:
+    seen: list[str] = []
+
+    class Seen(RunHooks[Any]):
+        async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
+            seen.append(tool.name)
+
+    shop = GuestShop()
+    theirs = TheirAgent(
+        "support",
+        model=Says(GuestScript([call("look_up", order="A1")], "done")),
+        tools=[function_tool(shop.look_up)],
+    )
+    outcome = await adopt(theirs, run_hooks=Seen()).run("go")
+    assert (outcome.output, seen) == ("done", ["look_up"])
+    wrong: Any = Seen()
+    with pytest.raises(InvalidDefinition, match=r"hooks= must be a list of before_tool"):
+        adopt(theirs, hooks=wrong)
+    with pytest.raises(InvalidDefinition, match=r"does not know run_hook= .* context=, run_config=, run_hooks="):
+        adopt(theirs, run_hook=Seen())

@@ -14,9 +14,13 @@ LIMIT = 600.0
 @pytest.fixture(scope="module")
 def reports() -> dict[str, dict[str, Any]]:
     """One rig for two frameworks, both at once."""
+    return reported(FRAMEWORKS[::2], FRAMEWORKS[1::2])
+
+
+def reported(*parts: list[str]) -> dict[str, dict[str, Any]]:
+    """What rigs report, one for each part, all at once."""
     command = [sys.executable, "-m", "tests.guests.crash_rig"]
-    halves = [FRAMEWORKS[::2], FRAMEWORKS[1::2]]
-    running = [subprocess.Popen([*command, *half], stdout=subprocess.PIPE, text=True) for half in halves]
+    running = [subprocess.Popen([*command, *part], stdout=subprocess.PIPE, text=True) for part in parts]
     found: dict[str, dict[str, Any]] = {}
     try:
         for process in running:
@@ -35,7 +39,15 @@ def reports() -> dict[str, dict[str, Any]]:
 def test_no_payment_of_a_guest_is_lost_or_made_twice_wherever_its_process_dies(
     reports: dict[str, dict[str, Any]], framework: str
 ) -> None:
-    report = reports[framework]
+    check(reports[framework])
+
+
+@pytest.mark.crash
+def test_a_graph_that_keeps_its_state_in_our_saver_may_die_at_every_write_of_both() -> None:
+    check(reported(["langgraph_saver"])["langgraph_saver"])
+
+
+def check(report: dict[str, Any]) -> None:
     assert report["failures"] == []
     assert report["killed"] == 1
     assert report["deaths"] >= 20

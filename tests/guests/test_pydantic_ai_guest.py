@@ -31,7 +31,7 @@ def says(script: GuestScript) -> FunctionModel:
     async def stream(messages: list[theirs.ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
         turn = sum(isinstance(message, theirs.ModelResponse) for message in messages)
         reply = await script.reply(turn, heard(messages))
-        for piece in reply.pieces:
+        async for piece in script.spoken(reply):
             yield piece
         if reply.calls:
             yield {
@@ -41,7 +41,14 @@ def says(script: GuestScript) -> FunctionModel:
                 for n, call in enumerate(reply.calls, 1)
             }
 
-    return FunctionModel(stream_function=stream)
+    async def whole(messages: list[theirs.ModelMessage], info: AgentInfo) -> theirs.ModelResponse:
+        turn = sum(isinstance(message, theirs.ModelResponse) for message in messages)
+        reply = await script.reply(turn, heard(messages))
+        parts: list[Any] = [theirs.TextPart(reply.text)] if reply.text else []
+        parts += [theirs.ToolCallPart(call.tool, call.arguments, tool_call_id=call.id) for call in reply.calls]
+        return theirs.ModelResponse(parts)
+
+    return FunctionModel(whole, stream_function=stream)
 
 
 def heard(messages: Sequence[theirs.ModelMessage]) -> list[str]:

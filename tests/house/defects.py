@@ -6,6 +6,7 @@ the named test there, and prints a line of JSON that says how that ended. The na
 
 import argparse
 import contextlib
+import importlib
 import json
 import os
 import tempfile
@@ -16,12 +17,14 @@ from typing import Any
 
 import pytest
 from tests.again import PLANTED
-from tests.authority.defects import AUTHORITY
+from tests.authority.defects import AUTHORITY, STANDING
 from tests.bodies.defects import BODIES
 from tests.control.defects import TIME
 from tests.driver.defects import LIVENESS
 from tests.driver.long_lives import LONG_LIVES
+from tests.engines.defects import ENGINES
 from tests.house.defect import Defect, replacing, rewrite, rewriting
+from tests.server.defects import RIGHTS
 from tests.stores.defects import RULES
 
 from adjourn.agent import agent_program as program
@@ -30,11 +33,11 @@ from adjourn.agent import tool as tools
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.core import argument_conditions, authority, function_identity, pattern, plan, policy, state, status
 from adjourn.core.records import Claimed, Said
-from adjourn.core.schema_evaluator import Evaluator
+from adjourn.core.schema_keywords import Evaluator
 from adjourn.core.state import State
 from adjourn.driver import loop
 from adjourn.driver import running_step as desk
-from adjourn.driver.identity import Life
+from adjourn.driver.process_identity import Life
 from adjourn.runtime import advancer, heartbeat
 from adjourn.stores.rules import commands
 from adjourn.stores.rules import lease as leases
@@ -59,9 +62,9 @@ def _no_exact_action() -> None:
 
 def _no_digests() -> None:
     """Neither where the answer is made nor where it is recorded."""
-    from adjourn.core import interrupt
+    from adjourn.core import answer
 
-    rewrite(interrupt, "_approval", "if digest and shown and digest != shown:", "if False:")
+    rewrite(answer, "_approval", "if digest and shown and digest != shown:", "if False:")
     rewrite(
         commands,
         "_admit_decision",
@@ -235,9 +238,12 @@ DEFECTS: dict[str, Defect] = {
         "tests/core/test_schema.py::test_a_check_that_needs_more_than_it_was_given_says_so_to_the_caller",
     ),
     **AUTHORITY,
+    **STANDING,
     **RULES,
     **LONG_LIVES,
+    **ENGINES,
     **BODIES,
+    **RIGHTS,
     **LIVENESS,
 }  # fmt: skip
 
@@ -245,12 +251,23 @@ ALL = {**DEFECTS, **TIME}
 """Those too that are tried in `tests/control`."""
 
 
-PYTEST = ("-q", "-x", "-p", "no:cacheprovider", "-p", "anyio", "-p", "hypothesispytest", f"--rootdir={ROOT}")
-"""Without the plugins of everything that is installed: loading them takes longer than most of these tests."""
+PYTEST = (
+    "-q", "-x", "-p", "no:cacheprovider", "-p", "anyio", "-p", "hypothesispytest", f"--rootdir={ROOT}",
+    "-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning",
+)  # fmt: skip
+"""Who plants a defect of the server has imported anyio.
+
+Without the plugins of everything that is installed: loading them takes longer than most of these tests."""
+
+
+IMPORTED_ONCE = ("anyio.pytest_plugin", "_hypothesis_pytestplugin", "tests.conftest", "tests.stores.conftest")
+"""What each of these tests needs before it begins: a fork has it already."""
 
 
 def main() -> None:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    for module in IMPORTED_ONCE:
+        importlib.import_module(module)
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="+", choices=[*ALL, "none"])
     for name in parser.parse_args().names:

@@ -23,10 +23,13 @@ ROOMS = ("core", "driver", "bodies", "agent", "flow", "runtime", "views")
 
 ALLOWED = {
     "core/argument_conditions.py": "addresses, hosts and paths of files",
+    "core/cron.py": "steps and ranges of a cron expression",
     "core/halt.py": "the scope of a halt",
-    "core/legal_hold.py": "the scope of a hold",
     "core/schema_document.py": "JSON pointers",
+    "driver/log_place.py": "the name of a task",
     "guests/langgraph_held.py": "the name that LangGraph gives to a part of a graph",
+    "runtime/otel_spans.py": "the name of a model, behind its provider",
+    "server/oidc.py": "addresses of an issuer",
     "stores/audit_key.py": "a comment in a file of keys",
 }
 """Modules whose text means something else, and what."""

@@ -23,6 +23,7 @@ RANK = {
     "flow": 6,  # an agent may be a chunk
     "engines": 7,
     "guests": 7,
+    "mcp": 7,
     "server": 8,
     "demo": 9,
     "cli": 10,  # `adjourn serve` starts the server, `adjourn demo` the demo
@@ -37,7 +38,19 @@ EXCEPTIONS: dict[str, set[str]] = {
 }
 
 # What users import beside `adjourn` itself: re-exports, which nothing inside imports.
-FACADES = {"policy", "records", "events", "signing", "toolsets", "wakes"}
+FACADES = {
+    "parts",
+    "hooks",
+    "policy",
+    "records",
+    "events",
+    "schedules",
+    "secrets",
+    "signing",
+    "telemetry",
+    "toolsets",
+    "wakes",
+}
 
 CONCRETE_STORES = ("adjourn.stores.memory", "adjourn.stores.sqlite", "adjourn.stores.postgres")
 

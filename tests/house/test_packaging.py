@@ -31,7 +31,12 @@ def load_release() -> ModuleType:
 
 
 release: Any = load_release()
-IMPORTED_AS = {"pydantic_ai_slim": "pydantic_ai", "openai_agents": "agents", "agent_framework_core": "agent_framework"}
+IMPORTED_AS = {
+    "pydantic_ai_slim": "pydantic_ai",
+    "openai_agents": "agents",
+    "agent_framework_core": "agent_framework",
+    "opentelemetry_api": "opentelemetry",
+}
 
 
 @cache
@@ -181,6 +186,7 @@ def test_contributors_are_told_every_verb_that_they_need() -> None:
         "mock",
         "browser",
         "postgres",
+        "programs",
         "pictures",
         "performance",
         "bench-peers",

@@ -25,9 +25,9 @@ MORE: dict[str, int] = {
     "driver/loop.py::Drive.__init__": 15,
     "runtime/advancer.py::Advancer.__init__": 13,
     "runtime/worker.py::Worker.__init__": 11,
-    # options that users give, to `@flow.chunk` and to `adopt`
+    # options that users give, to `@flow.chunk` and `mcp_tools`
     "flow/chunk.py::Chunk.__init__": 11,
-    "guests/adopt.py::adopt": 7,
+    "mcp/mcp_tools.py::mcp_tools": 10,
     "guests/langgraph.py::read": 7,
     "bodies/runner.py::ended": 7,
     "views/interrupt_view.py::view_of": 7,

@@ -14,11 +14,16 @@ from adjourn import errors
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 BESIDE = (
     "adjourn.policy",
+    "adjourn.hooks",
+    "adjourn.parts",
     "adjourn.records",
     "adjourn.events",
     "adjourn.views",
     "adjourn.signing",
+    "adjourn.secrets",
     "adjourn.wakes",
+    "adjourn.schedules",
+    "adjourn.telemetry",
     "adjourn.toolsets",
     "adjourn.guests",
     "adjourn.models",

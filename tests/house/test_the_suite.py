@@ -32,10 +32,11 @@ def flags() -> list[str]:
 def test_a_test_process_that_ends_oddly_ends_the_run_and_is_named(ending: str, tmp_path: Path) -> None:
     (tmp_path / "test_odd.py").write_text(f"def test_before(): pass\n\n\ndef test_odd():\n    {ENDINGS[ending]}\n")
     (tmp_path / "pytest.ini").write_text("[pytest]\nfaulthandler_timeout = 3\nfaulthandler_exit_on_timeout = true\n")
+    # Of all that is installed, only what ends a run: loading the rest takes longer than the test.
+    alone = {**os.environ, "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *flags(), "-p", "no:cacheprovider", "-c", "pytest.ini", "test_odd.py"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT, env={**os.environ, "PYTEST_ADDOPTS": ""},
-        check=False,
+        [sys.executable, "-m", "pytest", "-p", "xdist", *flags(), "-p", "no:cacheprovider", "-c", "pytest.ini", "test_odd.py"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT, env=alone, check=False,
     )  # fmt: skip
     assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout + done.stderr
     assert "crashed while running 'test_odd.py::test_odd'" in done.stdout

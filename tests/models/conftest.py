@@ -1,4 +1,4 @@
-"""A server that plays OpenAI and Anthropic, and models of ours that talk to it.
+"""A server that plays OpenAI, Anthropic and Google, and models of ours that talk to it.
 
 The server (npm's aimock) answers from fixtures but checks little of what it is sent, so every request is held against
 the rules that the real providers enforce.
@@ -11,8 +11,8 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import AsyncIterator, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
@@ -130,7 +130,24 @@ def server(mock_process: MockServer, monkeypatch: pytest.MonkeyPatch) -> MockSer
     monkeypatch.setenv("OPENAI_API_KEY", "mock")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", mock_process.url)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "mock")
+    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", mock_process.url)
+    monkeypatch.setenv("GOOGLE_API_KEY", "mock")
     return mock_process
+
+
+class Signing(httpx2.AsyncHTTPTransport):
+    """Adds a signature to each call in what comes from the server."""
+
+    def __init__(self, signature: str) -> None:
+        super().__init__()
+        self._mark = f'"thoughtSignature":"{signature}","functionCall":'.encode()
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await super().handle_async_request(request)
+        body = (await response.aread()).replace(b'"functionCall":', self._mark)
+        await response.aclose()
+        kind = response.headers["content-type"]
+        return httpx2.Response(response.status_code, headers={"content-type": kind}, content=body)
 
 
 class Providers:
@@ -167,18 +184,41 @@ class Providers:
         provider = AnthropicProvider(base_url=self.server.url, api_key="mock", http_client=self._client)
         return PydanticAIModel(AnthropicModel(name, provider=provider))
 
+    def google(self, name: str = "gemini-2.5-flash", client: httpx2.AsyncClient | None = None) -> Model:
+        from pydantic_ai.models.google import GoogleModel
+        from pydantic_ai.providers.google import GoogleProvider
+
+        provider = GoogleProvider(base_url=self.server.url, api_key="mock", http_client=client or self._client)
+        return PydanticAIModel(GoogleModel(name, provider=provider))
+
+    @asynccontextmanager
+    async def signing_google(self, signature: str) -> AsyncGenerator[Model]:
+        """Gemini, which signs its calls."""
+        noted = {"request": [self.note]}
+        async with httpx2.AsyncClient(transport=Signing(signature), timeout=60, event_hooks=noted) as client:
+            yield self.google(client=client)
+
     def named(self, wire: str) -> Model:
-        return {"openai": self.openai, "responses": self.responses, "anthropic": self.anthropic}[wire]()
+        made = {
+            "openai": self.openai,
+            "responses": self.responses,
+            "anthropic": self.anthropic,
+            "google": self.google,
+        }
+        return made[wire]()
 
 
 @pytest.fixture
 async def providers(server: MockServer) -> AsyncIterator[Providers]:
-    async with httpx2.AsyncClient() as client:
+    async with httpx2.AsyncClient(timeout=60) as client:
         made = Providers(server, client)
         client.event_hooks = {"request": [made.note]}
         yield made
     for path, body in zip(made.paths, made.sent, strict=True):
-        RULES[path](body)
+        if ":" not in path:
+            RULES[path](body)
+        else:
+            google_rules(body)
 
 
 class Asked:
@@ -258,6 +298,17 @@ def anthropic_rules(body: dict[str, Any]) -> None:
             assert [block["type"] for block in blocks[: len(results)]] == ["tool_result"] * len(results)
         waiting = [block["id"] for block in blocks if block["type"] == "tool_use"]
         assert len(waiting) == len(set(waiting))
+
+
+def google_rules(body: dict[str, Any]) -> None:
+    roles = [content["role"] for content in body["contents"]]
+    assert roles[0] == roles[-1] == "user", "the model cannot have the first or the last word"
+    waiting: list[str] = []
+    for content in body["contents"]:
+        answered = [part["functionResponse"]["name"] for part in content["parts"] if "functionResponse" in part]
+        if content["role"] == "user":
+            assert answered == waiting, "every call has its result, in order"
+        waiting = [part["functionCall"]["name"] for part in content["parts"] if "functionCall" in part]
 
 
 RULES = {

@@ -15,7 +15,9 @@ from adjourn import Agent, Policy, RunFailed, TextArrived, ask, can_resume, is_p
 if TYPE_CHECKING:
     from conftest import MockServer, Providers
 
-WIRES = pytest.mark.parametrize("wire", ["openai", "responses", "anthropic"])
+# the mock server ends a reply with a word that Gemini does not use
+pytestmark = pytest.mark.filterwarnings("ignore:FUNCTION_CALL is not a valid FinishReason")
+WIRES = pytest.mark.parametrize("wire", ["openai", "responses", "anthropic", "google"])
 
 PROGRAM = """
     import asyncio, sys
@@ -69,6 +71,8 @@ def results_of(entry: dict[str, Any]) -> dict[str, str]:
     [
         ("openai:gpt-5-mini", "anthropic:claude-haiku-4-5", "/v1/messages"),
         ("anthropic:claude-haiku-4-5", "openai-chat:gpt-4o-mini", "/v1/chat/completions"),
+        ("openai-chat:gpt-4o-mini", "google:gemini-2.5-flash", "/v1beta/models/gemini-2.5-flash:"),
+        ("google:gemini-2.5-flash", "openai:gpt-5-mini", "/v1/responses"),
     ],
 )
 def test_a_run_goes_on_in_another_process_with_another_provider(
@@ -88,8 +92,12 @@ def test_a_run_goes_on_in_another_process_with_another_provider(
     assert (tmp_path / "ledger.txt").read_text() == "looked up 123\n"
 
     first, second = server.journal()
-    assert first["path"] != second["path"] == path
-    assert {k: json.loads(v) for k, v in results_of(second).items()} == {
+    assert first["path"] != second["path"]
+    assert second["path"].startswith(path)
+    results = {call: json.loads(value) for call, value in results_of(second).items()}
+    if "google" in after:
+        results = {call: json.loads(value["return_value"]) for call, value in results.items()}
+    assert results == {
         "call_1": {"order": 123, "cents": 500},
         "call_2": {"approved": True},
     }
@@ -99,7 +107,7 @@ def test_a_run_goes_on_in_another_process_with_another_provider(
 STORY: dict[str, Any] = {"streamingProfile": {"ttft": 0, "tps": 20}, "match": {"userMessage": "Tell me a story."}}
 
 
-@pytest.mark.parametrize("wire", ["openai", "anthropic"])
+@WIRES
 async def test_cancelling_the_task_that_awaits_an_agent_hangs_up(
     wire: str, server: "MockServer", providers: "Providers"
 ) -> None:
@@ -114,7 +122,7 @@ async def test_cancelling_the_task_that_awaits_an_agent_hangs_up(
     await server.sees_one_hang_up(before)
 
 
-@pytest.mark.parametrize("wire", ["openai", "anthropic"])
+@WIRES
 async def test_cancelling_a_run_hangs_up(wire: str, server: "MockServer", providers: "Providers") -> None:
     server.answer({"content": "a very long story " * 500}, **STORY)
     before = server.hung_up()
@@ -189,11 +197,11 @@ async def test_a_denied_call_has_its_result_before_the_next_request(
     [_, second] = server.journal()
     results = results_of(second)
     assert list(results) == ["call_1", "call_2", "call_3"]
-    assert results["call_2"] == "found"
+    assert "found" in results["call_2"]
     assert all("denied" in results[call].lower() for call in ("call_1", "call_3"))
 
 
-@pytest.mark.parametrize("wire", ["openai", "responses"])
+@WIRES
 async def test_malformed_arguments_are_told_to_the_model_and_the_run_goes_on(
     wire: str, malformed_server: "MockServer", providers: "Providers"
 ) -> None:
@@ -207,8 +215,11 @@ async def test_malformed_arguments_are_told_to_the_model_and_the_run_goes_on(
     outcome = await Agent("weather", model=providers.named(wire), tools=[weather]).run("truncated")
     assert outcome.output == "Sorry."
     second = json.dumps(providers.sent[1])
-    assert "INVALID_JSON" in second
-    assert "not a JSON object" in second
+    if wire in ("openai", "responses"):
+        assert "INVALID_JSON" in second
+        assert "not a JSON object" in second
+    else:  # their arguments are objects on the wire, and the mock server makes an empty one of broken text
+        assert "city" in second and "required" in second
 
 
 async def test_an_agent_tries_again_after_a_rate_limit_but_not_with_a_bad_key(

@@ -14,6 +14,7 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.usage import RequestUsage
 
+from adjourn.core.files import Image
 from adjourn.core.messages import (
     AssistantMessage,
     Delta,
@@ -36,6 +37,9 @@ from adjourn.models.pydantic_ai.provider import PydanticAIModel, resolve
 HELLO = ModelRequest((UserMessage("Hello"),))
 
 
+PIXELS = Image(b"\x89PNG\r\n\x1a\n\xff\x00")
+
+
 def kept(response: theirs.ModelResponse, request: ModelRequest = HELLO) -> AssistantMessage:
     """A response as the journal keeps it."""
     reply = translate.reply(response, request, "some:model")
@@ -44,7 +48,7 @@ def kept(response: theirs.ModelResponse, request: ModelRequest = HELLO) -> Assis
 
 
 def back(*messages: Message, systems: tuple[str, ...] = ("anthropic",)) -> list[theirs.ModelMessage]:
-    return translate.history(ModelRequest(messages), {*systems})
+    return translate.history(ModelRequest(messages, files={PIXELS.digest: PIXELS.data}), {*systems})
 
 
 def again(message: AssistantMessage, *systems: str) -> list[theirs.ModelResponsePart]:
@@ -75,7 +79,7 @@ def test_what_a_provider_needs_again_survives_the_journal() -> None:
         theirs.NativeToolCallPart("web_search", {"q": "x"}, "srv_1", provider_name="anthropic"),
         theirs.NativeToolReturnPart("web_search", {"hits": []}, "srv_1", provider_name="anthropic"),
         theirs.FilePart(
-            theirs.BinaryImage(b"\xff\x00", media_type="image/png", identifier="f1"), provider_name="anthropic"
+            theirs.BinaryImage(PIXELS.data, media_type="image/png", identifier="f1"), provider_name="anthropic"
         ),
         provider_url="http://127.0.0.1/v1",
         provider_response_id="resp_1",

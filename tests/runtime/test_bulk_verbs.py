@@ -63,6 +63,15 @@ async def test_a_dry_run_says_what_would_be_and_changes_nothing(rt: Runtime) -> 
     assert await rt.store.load("r1") == before
 
 
+async def test_a_dry_run_of_a_cancel_refuses_what_the_cancel_would(rt: Runtime) -> None:
+    await rt.store.create(started("r1"))
+    await commit(rt.store, await begin(rt.store, "over"), (), [RunCompleted()])
+    would = await rt.bulk("cancel", ["r1", "over"], by="ana", dry_run=True)
+    done = await rt.bulk("cancel", ["r1", "over"], by="ana")
+    assert outcomes(would) == outcomes(done) == {"r1": "", "over": "Refused"}
+    assert str(would[1].refused) == str(done[1].refused)
+
+
 async def test_denying_refuses_every_call_that_waits_and_nothing_else(rt: Runtime) -> None:
     await wait_for(rt.store, approval(), approval("1.1?0"), run="two")
     await wait_for(rt.store, approval(kind="limit"), run="limit")

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from adjourn import Agent, NotAllowed, Policy, ProgramChanged, Refused, Runtime, ask, tool
 from adjourn.cli.command_table import app
-from adjourn.core.fingerprint import changes
+from adjourn.core.program_changes import changes
 from adjourn.core.records import Accepted
 from adjourn.testing import ScriptedModel, call
 

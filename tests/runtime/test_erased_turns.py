@@ -140,3 +140,60 @@ async def test_if_one_turn_must_stay_none_is_erased_and_the_audit_says_which(add
         lines = [x for x in await rt.store.audit(f"r{turn}") if x.entry["verb"] == "erase"]
         assert [bool(x.entry.get("refused")) for x in lines] == [True]
         assert await rt.verify() == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "erasures"),
+    [
+        ("sqlite", (0,)),
+        ("sqlite", (1,)),
+        ("sqlite", (2, 1)),
+        ("sqlite", (0, 2)),
+        ("sqlite", (0, 1, 2)),
+        ("postgres", (1, 2)),
+    ],
+)
+async def test_an_erased_turn_is_a_note_where_it_was_and_the_others_say_what_they_said(
+    kind: str, erasures: tuple[int, ...], address: str, request: pytest.FixtureRequest
+) -> None:
+    if kind == "postgres":
+        address = request.getfixturevalue("postgres").fresh()
+    model = script()
+    async with Runtime(address, [chat(model)]) as rt:
+        runs = [await talk(rt, chat(model), f"say {n}", session="s", run_id=f"r{n}") for n in range(4)]
+    async with Runtime(address, [chat(model)]) as rt:
+        for turn in erasures:
+            await rt.erase(runs[turn].id, **WHO)
+        wanted = [
+            word for n in range(4) for word in (["[erased]"] * 2 if n in erasures else [f"say {n}", f"answer {n}"])
+        ]
+        last = await rt.get(runs[3].id)
+        assert [_text(message) for message in await last.messages()] == wanted
+        more = await talk(rt, chat(model), "more", session="s")
+        assert [_text(message) for message in model.requests[-1].messages] == [*wanted, "more"]
+        assert [one.proof for one in await more.requests()] == ["as sent"]
+        assert await rt.verify() == []
+
+
+async def test_a_turn_that_brought_its_history_is_erased_with_it(address: str) -> None:
+    async with Runtime(address, [chat()]) as rt:
+        before = await chat().run("a secret")
+        first = await talk(rt, chat(), "b", after=before.checkpoint)
+        second = await talk(rt, chat(), "c", after=first)
+        assert "secret" in repr(await second.messages())
+        await rt.erase(first.id, **WHO)
+        assert [_text(message) for message in await second.messages()][:-2] == ["[erased]"] * 4
+
+
+async def test_a_fork_keeps_what_its_origin_said(address: str) -> None:
+    async with Runtime(address, [chat()]) as rt:
+        first = await talk(rt, chat(), "a", session="s")
+        second = await talk(rt, chat(), "b", after=first)
+        fork = await second.fork()
+        await fork.wait(LIMIT)
+        await rt.erase(second.id, **WHO)
+        assert [_text(message) for message in await fork.messages()][:3] == ["a", "answer 0", "b"]
+
+
+def _text(message: Any) -> str:
+    return message.text if hasattr(message, "text") else message.parts[0].text

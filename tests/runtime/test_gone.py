@@ -8,7 +8,7 @@ from tests.runtime.world import LIMIT, Ledger, paused, slowly
 
 from adjourn import Runtime, StoreError
 from adjourn.core.records import Claimed
-from adjourn.driver.identity import Life
+from adjourn.driver.process_identity import Life
 from adjourn.runtime import advancer
 from adjourn.runtime.worker import Worker
 from adjourn.stores.protocol import LEFT

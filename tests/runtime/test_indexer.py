@@ -15,6 +15,7 @@ from adjourn.runtime import indexer
 from adjourn.runtime.indexer import Indexer, bring_up_to_date
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.memory.run_index import MemoryRunIndex
+from adjourn.testing import FakeClock
 from adjourn.testing.contract.fixtures import begin, commit, started
 
 
@@ -81,3 +82,44 @@ async def test_a_store_that_fails_is_told_of_once_and_tried_again(caplog: pytest
         await at_work.close()
     said = [record.getMessage() for record in ours(caplog) if record.name == "adjourn.index"]
     assert said == ["the index of runs is not up to date: the disk is full"]
+
+
+class _Slow(MemoryStore):
+    """A store that takes two seconds to say which runs have no entry, by a clock that only it moves."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__()
+        self._slow = clock
+
+    def run_index(self) -> MemoryRunIndex:
+        self._slow.advance(2.0)
+        return super().run_index()
+
+
+@pytest.mark.parametrize(("busy", "pauses"), [(True, [30.0, 30.0, 30.0]), (False, [4.0, 4.0, 4.0])])
+async def test_while_runs_go_on_it_takes_a_small_part_of_the_time(
+    monkeypatch: pytest.MonkeyPatch, busy: bool, pauses: list[float]
+) -> None:
+    monkeypatch.setattr(indexer, "AT_ONCE", 2)
+    waited: list[float | None] = []
+
+    class Noting(FakeClock):
+        async def wait(self, bell: asyncio.Event, seconds: float | None) -> None:
+            waited.append(None if bell.is_set() else seconds)  # a bell that still rings is no wait
+            if waited.count(50.0) > 1:
+                await bell.wait()
+            bell.set()  # as clocks do when the time has passed
+
+    clock = Noting()
+    store = _Slow(clock)
+    for number in range(6):
+        await store.create(started(f"r{number}"))
+    at_work = Indexer(store, clock, every=50.0, is_busy=lambda: busy)
+    monkeypatch.setattr(indexer, "SHARE", 15)
+    at_work.start()
+    async with asyncio.timeout(LIMIT):
+        while waited.count(50.0) < 2:
+            await asyncio.sleep(0)
+    await at_work.close()
+    assert waited == [50.0, *pauses, 50.0]
+    assert await store.run_index().stale(1) == []

@@ -74,6 +74,19 @@ async def test_a_run_that_failed_is_not_in_memory_because_of_its_error(address: 
         assert [x for x in drives if x.state.run.startswith("unlucky-")] == []
 
 
+@pytest.mark.parametrize("transient", [False, True])
+async def test_the_advice_resumes_the_run_that_failed_and_no_copy_of_it(address: str, transient: bool) -> None:
+    """`agent.resume(error.checkpoint)` would be a second run beside the one in the store: both would act."""
+    agent = Agent("unlucky", model=ScriptedModel(ModelError("no", transient=transient)), retries=1)
+    alone = "" if transient else "a retry alone will not help"
+    async with Runtime(address, [agent]) as rt:
+        run = await rt.start(agent, "go")
+        with pytest.raises(RunFailed, match=rf"{alone}.*call run\.resume\(\)"):
+            await run.wait(LIMIT)
+    with pytest.raises(RunFailed, match=rf"{alone}.*call agent\.resume\(error\.checkpoint\)"):
+        await agent.run("go")
+
+
 def test_errors_that_say_a_lot_are_fewer() -> None:
     kept = KeptErrors[Exception](limit=1_000_000)
     for n in range(20):

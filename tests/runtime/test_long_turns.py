@@ -13,7 +13,7 @@ from adjourn.core import chapter, chapter_rule, transcript
 from adjourn.core import snapshot as image
 from adjourn.core.records import Chapter
 from adjourn.core.state import State
-from adjourn.driver import cold_start as snapshots
+from adjourn.driver import snapshot_writer
 from adjourn.driver.cold_start import folded
 from adjourn.driver.earlier_turns import EarlierTurns
 from adjourn.stores.memory import MemoryStore
@@ -27,7 +27,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stretches of two messages, and a snapshot whenever a run rests."""
     monkeypatch.setattr(image, "SEGMENT", 2)
     monkeypatch.setattr(transcript, "SEGMENT", 2)
-    monkeypatch.setattr(snapshots, "OFTEN", 2)
+    monkeypatch.setattr(snapshot_writer, "OFTEN", 2)
 
 
 def again(state: State) -> State:
@@ -101,7 +101,7 @@ async def test_a_cold_start_reads_the_end_of_a_long_turn_and_what_was_said_befor
     address: str, kept: str, monkeypatch: pytest.MonkeyPatch, short: None
 ) -> None:
     if kept == "chapter":
-        monkeypatch.setattr(snapshots, "OFTEN", 10_000)
+        monkeypatch.setattr(snapshot_writer, "OFTEN", 10_000)
     async with Runtime(address, [agent := chat(model=long_script())]) as rt:
         first = await talk(rt, agent, CANARY)
         run = await rt.start(agent, "b", after=first)

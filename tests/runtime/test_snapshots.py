@@ -8,8 +8,8 @@ from tests.runtime.world import LIMIT
 
 from adjourn import Agent, Policy, Runtime, allow, tool
 from adjourn.core.state import State
-from adjourn.driver import cold_start as snapshots
-from adjourn.driver import loop
+from adjourn.driver import loop, snapshot_writer
+from adjourn.driver.cold_start import folded
 from adjourn.errors import StoreError
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.testing.scripted import ScriptedModel, call
@@ -20,7 +20,7 @@ TURNS = 40
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "LONG", 20)
-    monkeypatch.setattr(snapshots, "OFTEN", 20)
+    monkeypatch.setattr(snapshot_writer, "OFTEN", 20)
 
 
 def walker(seen: list[int], store: SQLiteStore) -> Agent[str]:
@@ -45,7 +45,7 @@ async def test_a_state_is_written_down_while_the_run_goes_on_and_is_the_one_of_i
         assert sorted(set(seen)) == sorted(set(seen), key=seen.index) and len(set(seen)) > 3, "again and again"
         await rt.worker.rested("r")
         assert not ours(caplog), "each of them was written, whoever else was writing"
-        state = await snapshots.folded(store, "r")
+        state = await folded(store, "r")
         state.head = b""
         assert state == State().fold_all(await store.load("r"))
 

@@ -366,6 +366,22 @@ async def test_of_two_that_begin_at_once_in_a_session_one_goes_on_with_its_last_
         assert len(befores) == len({ref.run for ref in befores if ref}) >= 1
 
 
+async def test_the_same_start_elsewhere_at_this_very_moment_is_this_run(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Runtime(address) as rt:
+        agent = chat([call("pay", n=1)], "done")
+        await (await rt.start(agent, "a", session="s", run_id="first")).wait(LIMIT)
+
+        async def not_yet(run: str) -> None:
+            """As if it had begun only after we had looked."""
+
+        monkeypatch.setattr(rt, "row", not_yet)
+        assert (await rt.start(agent, "a", session="s", run_id="first")).id == "first"
+        monkeypatch.undo()
+        assert len(await rt.runs()) == 1
+
+
 SIZES = (50, 200, 1000)
 
 

@@ -21,7 +21,7 @@ from adjourn import (
     register_upgrader,
     tool,
 )
-from adjourn.core.digest import idempotency_key
+from adjourn.core.action_digest import idempotency_key
 from adjourn.core.records import Asked, Claimed, Closed, Decided, Intended, Upgraded
 from adjourn.core.state import State
 from adjourn.models import Result

@@ -3,11 +3,17 @@
 import asyncio
 from collections.abc import AsyncIterator
 
+import pytest
 from tests.runtime.conftest import Begin
 from tests.runtime.world import LIMIT, Ledger, completed, notes, refunds, slowly
 
 from adjourn import Event, Recorded, Runtime, TextArrived, ToolCallApprovalRequired
-from adjourn.core.records import Replied
+from adjourn.core.messages import Text
+from adjourn.core.records import Replied, RunCompleted
+from adjourn.driver.live_feed import Feed
+from adjourn.driver.watch import watch
+from adjourn.stores.memory import MemoryStore
+from adjourn.testing.contract.fixtures import begin, commit
 
 
 async def collect(events: AsyncIterator[Event]) -> list[Event]:
@@ -101,6 +107,38 @@ async def test_two_watchers_see_the_same(address: str, ledger: Ledger) -> None:
     assert [e for e in one if isinstance(e, Recorded)] == [e for e in two if isinstance(e, Recorded)]
 
 
+@pytest.mark.parametrize(
+    ("heard", "given"),
+    [
+        ([("hel", 0)], ["hel", "lo there"]),
+        ([("hel", 0), ("lo there", 3)], ["hel", "lo there"]),
+        ([("lo", 3)], ["lo"]),
+        ([("hel", 0), ("there", 6)], ["hel", "there"]),
+        ([("other", 0)], ["other"]),
+        ([], []),
+    ],
+    ids=["late", "all", "without its beginning", "with a gap", "of another text", "nothing"],
+)
+async def test_text_that_was_begun_is_whole_before_its_record(heard: list[tuple[str, int]], given: list[str]) -> None:
+    store, feed = MemoryStore(), Feed()
+    lease = await begin(store)
+    seen: list[str] = []
+    events = watch(store, feed, "r1")
+    for _ in range(2):
+        await anext(events)
+    for text, at in heard:
+        feed.hear(TextArrived("r1", "", text, upto=2, at=at))
+    await commit(store, lease, [Replied(upto=2, parts=(Text(text="hello there"),))], [RunCompleted()])
+    async with asyncio.timeout(LIMIT):
+        async for event in events:
+            if isinstance(event, TextArrived):
+                seen.append(event.text)
+            elif isinstance(event, Recorded) and isinstance(event.record, Replied):
+                assert seen == given
+                feed.hear(TextArrived("r1", "", "lo there", upto=2, at=3))
+    assert seen == given
+
+
 async def test_text_that_comes_later_than_its_whole_reply_is_not_shown(address: str, ledger: Ledger) -> None:
     async with Runtime(address, resources={"ledger": ledger}) as rt:
         run = await rt.start(refunds(ledger), "go")
@@ -115,3 +153,10 @@ async def test_text_that_comes_later_than_its_whole_reply_is_not_shown(address: 
                 if isinstance(event, TextArrived) and event.text == "next":
                     break
         assert "late" not in [e.text for e in seen if isinstance(e, TextArrived)]
+
+
+async def test_a_wait_that_takes_too_long_says_what_it_waited_for(address: str, ledger: Ledger) -> None:
+    async with Runtime(address, work=False) as rt:
+        run = await rt.start(refunds(ledger), "go")
+        with pytest.raises(TimeoutError, match=f"run {run.id} did not rest within 0.01 seconds; it goes on"):
+            await run.wait(0.01)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.server.world import MAKERS, ROLES, Client
 
-from adjourn.driver.self_approval_guard import MARK
+from adjourn.driver.worker_mark import MARK
 from adjourn.server import Serving, Users, serve
 from adjourn.server.notifications import webhook as outlet
 

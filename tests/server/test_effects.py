@@ -114,4 +114,5 @@ def test_every_verb_that_could_let_something_run_has_its_rows() -> None:
     covered = {words.get(name, name) for name in tried}
     wanted = {o.name.split("_")[0] for o in OPERATIONS if o.right in ("control", "decide", "halt")}
     wanted.discard("begin")  # a chapter lets nothing run that did not before
+    wanted.discard("revoke")  # what is taken back lets nothing run; calls ask again
     assert wanted <= covered, wanted - covered

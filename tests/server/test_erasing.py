@@ -5,7 +5,18 @@ from tests.server.world import Client
 
 from adjourn.server import Serving, Users
 
-PAGES = ("", "/status", "/records", "/timeline", "/messages", "/audit", "/cancel-preview", "/events?follow=false")
+PAGES = (
+    "",
+    "/status",
+    "/records",
+    "/timeline",
+    "/messages",
+    "/audit",
+    "/cancel-preview",
+    "/again-preview",
+    "/fork-preview",
+    "/events?follow=false",
+)
 
 
 async def everything(client: Client, run: str) -> str:

@@ -12,6 +12,7 @@ from adjourn import Runtime
 from adjourn.errors import StoreError
 from adjourn.server import serving
 from adjourn.server.api.operations import OPERATIONS
+from adjourn.server.front_ends.endpoints import FRONT_ENDS
 from adjourn.server.openapi import openapi
 from adjourn.stores.memory import MemoryStore
 
@@ -87,4 +88,4 @@ async def test_a_run_s_stream_whose_store_fails_ends_and_goes_on_where_it_was() 
 def test_a_failure_is_in_the_document_of_every_operation() -> None:
     paths = openapi()["paths"]
     assert all({"500", "503"} <= set(o["responses"]) for path in paths.values() for o in path.values())
-    assert sum(len(path) for path in paths.values()) == len(OPERATIONS)
+    assert sum(len(path) for path in paths.values()) == len(OPERATIONS) + len(FRONT_ENDS)

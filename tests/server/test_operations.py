@@ -1,6 +1,7 @@
 """Every operation of the API, on a real server."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -279,3 +280,28 @@ async def test_an_answer_must_name_the_question_that_was_read(admin: Client) -> 
     item = await admin.waiting("desk")
     assert (await admin.decide({**item, "digest": "x"}, "answer", value={"ok": 1})).json()["code"] == "stale_decision"
     assert (await admin.post(f"interrupts/{at(item['ref'])}/answer", json={"value": {"ok": 1}})).status_code == 422
+
+
+async def test_an_export_of_the_audit_has_what_is_wanted_and_is_itself_a_line(admin: Client) -> None:
+    item = await admin.waiting("refunds")
+    await admin.decide(item, "deny", note="ask for photos")
+    answer = await admin.post("audit/export", json={"format": "csv", "verb": "deny"})
+    taken = answer.json()
+    assert (answer.status_code, taken["lines"], taken["complete"]) == (200, 1, True)
+    assert taken["text"].splitlines()[0].startswith("at,by,verb") and "ask for photos" in taken["text"]
+    lines = (await admin.post("audit/export", json={"format": "ndjson"})).json()["text"].splitlines()
+    assert [json.loads(line)["verb"] for line in lines] == ["answer", "start"]
+    noted = (await admin.get("audit", params={"security": True, "verb": "export"})).json()["items"]
+    assert [line["by"] for line in noted] == ["ana", "ana"]
+    assert noted[1]["more"]["about"] == "1 line of the audit, verb deny"
+    assert (await admin.get("audit/verify")).json()["broken"] == []
+
+
+async def test_the_chain_says_by_itself_what_is_known_and_when_everything_was_checked(admin: Client) -> None:
+    item = await admin.waiting("refunds")
+    await admin.decide(item, "deny")
+    known = (await admin.get("audit/chain")).json()
+    assert known["lines"] >= 2 and known["broken"] == [] and (known["whole_at"], known["whole_says"]) == (None, "")
+    says = (await admin.get("audit/verify")).json()["says"]
+    known = (await admin.get("audit/chain")).json()
+    assert known["whole_says"] == says and 0 < known["whole_at"] <= known["at"]

@@ -7,7 +7,7 @@ from tests.server.world import Client, at
 
 from adjourn.errors import InvalidDefinition
 from adjourn.server import Guard, Serving
-from adjourn.server.auth import is_loopback
+from adjourn.server.authentication import is_loopback
 
 FOREIGN_HOSTS = [
     "evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}", "127.0.0.1.nip.io:{port}", "",
@@ -118,7 +118,10 @@ async def test_every_answer_forbids_framing_sniffing_and_inline_script(server: S
         policy = {name: value for name, value in parts}
         assert (policy["default-src"], policy["frame-ancestors"], policy["base-uri"]) == ("'none'", "'none'", "'none'")
         assert (policy["script-src"], policy["style-src"], policy["form-action"]) == ("'self'", "'self'", "'none'")
-        assert (policy["require-trusted-types-for"], policy["trusted-types"]) == ("'script'", "adjourn-stream")
+        assert (policy["require-trusted-types-for"], policy["trusted-types"]) == (
+            "'script'",
+            "adjourn-stream adjourn-push",
+        )
         assert "unsafe" not in answer.headers["content-security-policy"]
         assert answer.headers["x-frame-options"] == "DENY"
         assert answer.headers["x-content-type-options"] == "nosniff"

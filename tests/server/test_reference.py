@@ -10,6 +10,7 @@ import pytest
 import adjourn.server
 from adjourn.server import Guard, Identity, Postman, Serving, User, Users, create_app, serve, serving
 from adjourn.server.api.operations import OPERATIONS
+from adjourn.server.front_ends.endpoints import FRONT_ENDS
 from adjourn.server.notifications.sender import add_chat, add_webhook
 from adjourn.server.openapi import openapi
 
@@ -20,7 +21,7 @@ QUOTED = " ".join(re.findall(r"`([^`\n]+)`", PAGE)) + " ".join(re.findall(r"```t
 
 def test_the_table_of_operations_is_the_one_that_is_served() -> None:
     rows = re.findall(r"^\| `([A-Z]+) (/[^`]*)` \| (\w+) \| (.*) \|$", PAGE, re.MULTILINE)
-    assert rows == [(o.method, o.path, o.right, o.summary) for o in OPERATIONS]
+    assert rows == [(o.method, o.path, o.right, o.summary) for o in (*OPERATIONS, *FRONT_ENDS)]
 
 
 @pytest.mark.parametrize("name", adjourn.server.__all__)
@@ -56,7 +57,7 @@ def test_every_answer_of_the_document_names_its_schema() -> None:
     names = set(document["components"]["schemas"])
     assert set(re.findall(r"#/components/schemas/(\w+)", str(document))) <= names
     ids = [o["operationId"] for path in document["paths"].values() for o in path.values()]
-    assert len(ids) == len(set(ids)) == len(OPERATIONS)
+    assert len(ids) == len(set(ids)) == len(OPERATIONS) + len(FRONT_ENDS)
     links = {
         name
         for path in document["paths"].values()

@@ -10,7 +10,8 @@ from tests.server.world import ROLES, Client, at
 from adjourn.server import Serving, Users
 from adjourn.server.api.operations import OPERATIONS
 from adjourn.server.api_request import Operation
-from adjourn.server.auth import RIGHTS, Identity
+from adjourn.server.rights import Identity
+from adjourn.views.words import RIGHTS
 
 MAY = {
     "read": {"viewer", "operator", "approver", "admin"}, "control": {"operator", "admin"}, "decide": {"approver", "admin"},
@@ -18,8 +19,11 @@ MAY = {
 }  # fmt: skip
 
 
-LATE = {"drop_letter": 404, "fork_run": 404, "end_session": 404, "revoke_key": 404}
-"""What an earlier request may have taken away, or what is not one's own."""
+LATE = {
+    "drop_letter": 404, "fork_run": 404, "end_session": 404, "revoke_key": 404, "change_own_notifications": 404,
+    "remove_own_notifications": 404, "try_own_notifications": 404, "add_mailbox": 403,
+}  # fmt: skip
+"""What an earlier request may have taken away, what is not one's own, or a host that is not asked for in tests."""
 
 
 @pytest.fixture

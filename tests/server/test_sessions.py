@@ -9,7 +9,8 @@ import pytest
 from tests.server.world import Client, Time, programs
 
 from adjourn.server import Guard, Serving, Users, serving, users_path
-from adjourn.server.auth import set_cookie
+from adjourn.server.api.session import shown_store
+from adjourn.server.authentication import set_cookie
 from adjourn.server.security_headers import transport_security
 
 
@@ -302,3 +303,28 @@ async def test_every_answer_of_such_a_name_says_so_also_a_refusal() -> None:
 
 def port_of(server: Serving) -> int:
     return next(int(host.rpartition(":")[2]) for host in server.guard.hosts if host.startswith("127.0.0.1:"))
+
+
+async def test_where_the_runs_are_is_told_to_who_may_control_them(tmp_path: Path) -> None:
+    users = Users()
+    keys = {role: users.add(role, role) for role in ("viewer", "approver", "operator", "admin")}
+    path = tmp_path / "it's here.db"
+    async with serving(f"sqlite:///{path}", users=users, port=0) as up:
+        told: dict[str, str] = {}
+        for role, key in keys.items():
+            async with Client(up, key) as client:
+                told[role] = (await client.get("me")).json()["store"]
+    assert told == {"viewer": "", "approver": "", "operator": str(path), "admin": str(path)}
+    users.close()
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("memory://", ""),
+        ("postgresql://ana:hunter2@db.example/runs", "postgresql://ana@db.example/runs"),
+        ("sqlite:////var/lib/runs.db", "/var/lib/runs.db"),
+    ],
+)
+def test_the_place_of_the_runs_is_shown_without_a_password(address: str, shown: str) -> None:
+    assert shown_store(address) == shown

@@ -215,7 +215,7 @@ async def test_a_client_that_goes_away_stops_nothing_and_leaves_nothing(server: 
 
 
 async def test_streams_are_counted(server: Serving, admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adjourn.server.auth.STREAMS_EACH", 2)
+    monkeypatch.setattr("adjourn.server.authentication.STREAMS_EACH", 2)
     async with admin.events("inbox/events"), admin.events("inbox/events"):
         refused = await admin.get("inbox/events")
         assert (refused.status_code, refused.json()["code"]) == (429, "too_many_streams")

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.server.world import Time
@@ -244,7 +245,9 @@ def test_a_name_is_one_name_however_it_is_written(again: str) -> None:
 def test_two_people_whom_an_older_version_kept_apart_stay_two(path: str) -> None:
     Users(path).close()
     with sqlite3.connect(path) as db:
-        db.executemany("insert into user values (?, 'viewer', '', 1)", [("ana",), ("Ana",)])
+        db.executemany(
+            "insert into user (name, role, groups, created_at) values (?, 'viewer', '', 1)", [("ana",), ("Ana",)]
+        )
     db.close()
     users = Users(path)
     assert [u.name for u in users.all()] == ["Ana", "ana"]
@@ -258,7 +261,8 @@ def test_a_removal_that_fails_at_any_statement_has_changed_nothing(path: str, fa
     users = Users(path)
     key = users.add("ana", "approver")
     cookie = users.open_session("ana", key)
-    real, count = users._table._db, 0
+    table: Any = users._table
+    real, count = table._db, 0
 
     class Breaking:
         def execute(self, sql: str, *values: object) -> object:
@@ -266,12 +270,12 @@ def test_a_removal_that_fails_at_any_statement_has_changed_nothing(path: str, fa
             count += sql.startswith("delete")
             if count == failing and sql.startswith("delete"):
                 raise sqlite3.OperationalError("disk I/O error")
-            return real.execute(sql, *values)  # pyright: ignore[reportArgumentType]
+            return real.execute(sql, *values)
 
-    users._table._db = Breaking()  # type: ignore[assignment]
+    table._db = Breaking()
     with pytest.raises(sqlite3.OperationalError):
         users.remove("ana")
-    users._table._db = real
+    table._db = real
     assert users.by_key(key) is not None
     assert users.session(cookie) == "ana"
     users.remove("ana")
@@ -307,3 +311,18 @@ def test_a_file_that_others_could_read_is_closed(path: str) -> None:
     os.chmod(path, 0o644)
     Users(path).close()
     assert os.stat(path).st_mode & 0o777 == 0o600
+
+
+def test_a_file_from_before_there_were_grants_keeps_users_keys_and_sessions(path: str) -> None:
+    users = Users(path)
+    key, cookie = users.add("ana", "admin"), users.open_session("ana")
+    users.close()
+    with sqlite3.connect(path) as db:
+        db.executescript(
+            "alter table user drop column grants; alter table user drop column tenant; pragma user_version = 1"
+        )
+    db.close()
+    again = Users(path)
+    assert again.by_key(key) is not None
+    assert again.session(cookie) == "ana"
+    again.close()

@@ -15,7 +15,7 @@ from tests.server.world import Client, at, eventually
 
 from adjourn import Agent, Flow, FlowContext, MaxSteps, Policy, ToolContext, ask, pause_for, tool
 from adjourn.core.records import Started
-from adjourn.driver.identity import new_run_id
+from adjourn.driver.process_identity import new_run_id
 from adjourn.server import Serving
 from adjourn.testing.scripted import ScriptedModel, call
 
@@ -182,7 +182,7 @@ def on_many(path: str, **body: Any) -> Callable[[Client, Case], Awaitable[httpx.
 def on_run(verb: str, **body: Any) -> Callable[[Client, Case], Awaitable[httpx.Response]]:
     async def act(client: Client, case: Case) -> httpx.Response:
         answer = await client.post(f"runs/{case.run}/{verb}", json=body)
-        if verb == "fork" and answer.status_code == 200:
+        if verb in ("fork", "again") and answer.status_code == 200:
             case.runs.append(answer.json()["run_id"])
         return answer
 
@@ -194,6 +194,15 @@ def on_item(verb: str, **body: Any) -> Callable[[Client, Case], Awaitable[httpx.
         return await client.post(
             f"interrupts/{at(case.item['ref'])}/{verb}", json={"digest": case.item["digest"], **body}
         )
+
+    return act
+
+
+def on_desk(verb: str, **body: Any) -> Callable[[Client, Case], Awaitable[httpx.Response]]:
+    """A note on the item: no decision, so it names no digest."""
+
+    async def act(client: Client, case: Case) -> httpx.Response:
+        return await client.post(f"interrupts/{at(case.item['ref'])}/{verb}", json=body)
 
     return act
 
@@ -305,6 +314,10 @@ VERBS = [
     Verb("approve, once", DECIDE, at_rest("twice"), on_item("approve"), ["pay 5"]),
     Verb("deny", DECIDE, GATED, on_item("deny"), []),
     Verb("answer instead of the tool", DECIDE, GATED, on_item("instead", result="by hand"), []),
+    Verb("assign", DECIDE, GATED, on_desk("assign", to=""), []),
+    Verb("snooze", DECIDE, GATED, on_desk("snooze", until=1e11), []),
+    Verb("comment", DECIDE, GATED, on_desk("comment", text="is it paid?"), []),
+    Verb("run again", CONTROL, at_rest("gated"), on_run("again"), []),
     Verb("dismiss", DECIDE, ASKING, on_item("dismiss"), ["pay 5"]),
     Verb("decide on several: approve", DECIDE, gated_twice, on_several("approve"), ["pay 5", "pay 5"]),
     Verb("decide on several: deny", DECIDE, gated_twice, on_several("deny"), []),

@@ -34,7 +34,7 @@ RULES: dict[str, Defect] = {
     "not_flushed": Defect(
         "a run that waits in the batch is read as it was before",
         rewriting(
-            SQLiteBook, "read", "waits = not self._gathered.runs.isdisjoint((ask.run, earlier))", "waits = False"
+            SQLiteBook, "_read_much", "waits = not self._gathered.runs.isdisjoint((ask.run, earlier))", "waits = False"
         ),
         SHEET + "two_votes_in_one_batch_are_both_counted",
     ),

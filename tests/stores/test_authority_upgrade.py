@@ -35,7 +35,7 @@ def without_lists(db: Any) -> None:
         db.execute(f"drop table {table}")
     db.execute("alter table run drop column shown")
     db.execute("drop index interrupt_open")
-    for column in ("type", "tool", "groups"):
+    for column in ("type", "tool", "groups", "assigned", "snoozed", "uses"):
         db.execute(f"alter table interrupt drop column {column}")
     db.execute("create index run_status on run (status, n)")
     db.execute("create index run_program on run (program, n)")
@@ -59,7 +59,7 @@ def as_before(path: Path) -> None:
     db.execute("alter table run drop column erased")
     db.execute("alter table run drop column chapter")
     db.execute("alter table run drop column priority")
-    for table in ("snapshot", "segment", "hold", "wake", "roster"):
+    for table in ("snapshot", "segment", "hold", "wake", "roster", "blob", "guest_thread", "guest_row", "run_key"):
         db.execute(f"drop table {table}")
     for index in ("run_completed", "run_cancelled", "audit_by", "audit_kind", "audit_agent", "audit_tool"):
         db.execute(f"drop index {index}")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.stores.test_sqlite import opened
 
+from adjourn.core.files import Document
 from adjourn.core.records import CancelAsked, Decided, Emitted, Parked, RunCancelled, RunCompleted, Said, Stepped
 from adjourn.runtime.indexer import bring_up_to_date
 from adjourn.runtime.search_query import searched
@@ -24,9 +25,9 @@ RUNS, STEPS = 12, 40
 class Canaries:
     """Words that are nowhere else. Each is used in one place."""
 
-    def __init__(self) -> None:
+    def __init__(self, seed: int = 7) -> None:
         self.words: list[str] = []
-        self._random = random.Random(7)
+        self._random = random.Random(seed)
 
     def __call__(self) -> str:
         self.words.append(f"canary-{self._random.randbytes(12).hex()}")
@@ -58,6 +59,11 @@ async def lived(store: Store, erased: str, canary: Canaries) -> None:
             filler = "y" * size.choice((10, 300, 2000, 9000))
             await commit(store, lease, [Stepped(call="1.0", key=str(step), value=f"{word()} {filler} {word()}")])
             await store.misfits(Misfit(id, 1, word()))
+        for id, lease in leases.items():
+            if step % 10 == 0:
+                word = canary if id == erased else lambda: "x" * 20
+                page = Document(f"{word()} {'z' * 7000} {step} {word()}".encode(), "text/plain")
+                await commit(store, lease, [Stepped(call="1.0", key=f"page{step}", value=page.ref)])
     for id, lease in leases.items():
         word = canary if id == erased else lambda: "x" * 20
         await commit(store, lease, (), [approval(kind="error", payload={"error": word()}), Parked()])

@@ -25,6 +25,7 @@ from adjourn.stores.protocol import Filter, Store
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.testing import Fault, Faulty, ScriptedModel, call, check_rows
 from adjourn.testing.contract.fixtures import TTL, answer, started, yes
+from adjourn.testing.wrapped_store import is_awaited
 
 T = TypeVar("T")
 
@@ -266,6 +267,11 @@ async def test_a_lost_answer_never_comes_although_it_happened() -> None:
     assert not doing.done()
     assert (await inner.get("r1")).seq == 1
     doing.cancel()
+
+
+def test_no_operation_that_is_awaited_goes_past_what_stands_around_a_store() -> None:
+    handed_on = {"address", "channel", "guest_threads", "hear", "now", "pulse", "run_index", "snapshots", "subscribe"}
+    assert {name for name in dir(Store) if not name.startswith("_") and not is_awaited(name)} == handed_on
 
 
 async def test_what_is_late_happens_after_whatever_comes_next_and_a_stale_epoch_writes_nothing() -> None:

@@ -12,9 +12,10 @@ from tests.stores.many_runs import insert, rows
 
 from adjourn.core.records import Parked, Returned
 from adjourn.runtime.search_query import searched
+from adjourn.stores import run_entry
 from adjourn.stores.protocol import Filter
 from adjourn.stores.run_entry import beginning
-from adjourn.stores.run_index import MARK
+from adjourn.stores.run_index import LONGEST, MARK
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.sqlite import lists as sqlite_lists
 from adjourn.stores.sqlite.connection import bring_up_to_date, connect, transaction
@@ -31,6 +32,33 @@ SEARCHES = (
     "took:>3590s tool:refund", "label.tenant:acme voucher", "nothing-like-it", "tool:nobody", "agent:clerk broken parcel",
     "cost:>0.5 took:<100s waited:>10s", "tokens:<3 tool:refund",
 )  # fmt: skip
+
+
+def test_what_has_no_room_in_an_entry_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long run says most of it after its entry is full: each line was looked for in all of the text."""
+    made: list[str] = []
+
+    def counted(key: str, value: str) -> str:
+        made.append(key)
+        return beginning(key, value)
+
+    monkeypatch.setattr(run_entry, "beginning", counted)
+    row = rows(1, strays=0)[0]
+    said = [Returned(at=NOW, call="c", value=f"{n:05}" * 100, ran=True, took=0.0) for n in range(70)]
+    entry = run_entry.extended(row, None, enumerate(said, 1))
+    entry.text = entry.text.ljust(LONGEST, "x")
+    made.clear()
+    assert run_entry.extended(row, entry, enumerate(said, len(said) + 1)).seq == 2 * len(said)
+    assert made == []
+
+
+def test_a_line_fits_to_the_last_character() -> None:
+    row = rows(1, strays=0)[0]
+    entry = run_entry.extended(row, None, [])
+    left = LONGEST - len(entry.text)
+    entry.text += MARK.ljust(left - run_entry.SHORTEST, "x")
+    entry = run_entry.extended(row, entry, [(1, Returned(at=NOW, call="c", value="é", ran=True, took=0.0))])
+    assert len(entry.text) == LONGEST and entry.text.endswith(f"{beginning('out', 'é')}{MARK}")
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from tests.stores.forger import FileForger, Forger, MemoryForger, resealed
 
+from adjourn.core.files import Document
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.records import Intended, Parked, PauseAsked, RunCompleted, Said
 from adjourn.errors import AuditBroken, UnknownRun
@@ -57,7 +58,7 @@ class World:
 async def live(store: Store, clock: FakeClock) -> None:
     """Runs that wait, run and have ended, twice each; halts, endpoints, a security log."""
     for n in ("1", "2"):
-        lease = await begin(store, f"done{n}", by="eve")
+        lease = await begin(store, f"done{n}", by="eve", input=["see", Document(b"%PDF-1 page").ref])
         await store.deliver(f"done{n}", Said(text="hurry", by="eve"))
         await commit(store, lease, (), [RunCompleted(output="x")], seen=3)
         gate = (ApprovalSlot("ask pay", ("leads",), 2),)
@@ -253,7 +254,7 @@ async def test_a_gated_call_that_nobody_agreed_to_is_found_in_a_journal(world: W
 FREE = {
     "run.worker": "who holds the lease", "worker": "until when it lives", "journal.epoch": "nothing is decided by it",
     "interrupt.opened_at": "the order of the inbox", "endpoint.at": "shown, no more", "touched.scope": "one more is sealed",
-    "touched.at": "shown, no more",
+    "touched.at": "shown, no more", "interrupt.assigned": "shown, no more", "interrupt.snoozed": "what one person does not see for now",
     **dict.fromkeys(("label", "zone", "run_term"), "an index: by what a list finds a run"),
     **dict.fromkeys(("run_text", "run_text_config", "run_text_data", "run_text_idx"), "the same"),
     **dict.fromkeys(("index_due", "index_number", "index_text"), "an index: by what a search finds a run"),

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from adjourn.core.records import CancelAsked, Parked, RunCompleted, Said, Stepped
@@ -14,9 +15,9 @@ from adjourn.errors import AlreadyDecided, Refused, StoreError
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.protocol import Lease, Store
 from adjourn.stores.rules.transaction import Sheet, StoreRule
-from adjourn.stores.rules.values import ReadRequest, ReadResult
+from adjourn.stores.rules.values import ReadRequest, ReadResult, Writes
 from adjourn.stores.run_row import RunRow
-from adjourn.stores.sqlite import SQLiteStore
+from adjourn.stores.sqlite import SQLiteStore, gathered
 from adjourn.testing import check_rows
 from adjourn.testing.contract.fixtures import approval, begin, commit, started, wait_for, yes
 
@@ -196,3 +197,11 @@ async def test_many_runs_at_once_end_as_they_would_alone(store: SQLiteStore, wat
         await check_rows(store, run)
     assert not await store.verify()
     assert store.transactions < store.commits
+
+
+def test_everything_that_a_rule_may_write_is_looked_for() -> None:
+    """A field that no list names would be written by no one."""
+    with_the_run = {"row", "new", "wiped", "removed", "journal", "interrupts", "request", "blobs", "key"}
+    with_another = {"untouch"}  # goes with `seal`
+    known = {*gathered._NAMES, "audit", "touched", "beats", "post", "wakes"}  # pyright: ignore[reportPrivateUsage]
+    assert {field.name for field in msgspec.structs.fields(Writes)} == with_the_run | with_another | known

@@ -1,19 +1,23 @@
 """A whole store is copied to another place, of whichever kind, and both are the same."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from adjourn.core.files import Image
 from adjourn.core.records import Parked, RunCompleted, Said
 from adjourn.core.status import Status
 from adjourn.errors import Conflict, StoreError
 from adjourn.stores.address import open_store
 from adjourn.stores.erasure import Pruning
+from adjourn.stores.guest_threads import ThreadChange, ThreadRow
 from adjourn.stores.outbox import Endpoint
 from adjourn.stores.protocol import Filter, Store
 from adjourn.stores.sqlite.connection import connect
 from adjourn.stores.transfer import transfer
+from adjourn.stores.user_table import KeyRow, SessionRow, UserRow, open_user_table, users_place
 from adjourn.testing import check_rows
 from adjourn.testing.contract.fixtures import approval, begin, bring, commit, started, wait_for, yes
 
@@ -49,8 +53,22 @@ async def fill(store: Store) -> None:
     await store.hold("label:team=eu", by="ana", reason="case 7")
     await store.note([{"verb": "login", "by": "ana"}])
     await store.seal()
-    lease = await begin(store, "asleep")
+    lease = await begin(store, "asleep", input=["look", Image(b"\x89PNG\r\n\x1a\n" + bytes(range(256))).ref])
     await commit(store, lease, (), [Parked(wake_at=store.now() + 1000)])
+    rows = [ThreadRow("c/1", b"\0 bytes \xff"), ThreadRow("c/2", b"{}", "tag")]
+    await store.guest_threads().change("thread", ThreadChange(put=rows, run="votes", also=("asleep",)))
+
+
+async def test_users_keys_and_sessions_come_along(addresses: tuple[str, str]) -> None:
+    source, target = addresses
+    await open_store(source).close()
+    with closing(open_user_table(users_place(source))) as old:
+        old.add_user(UserRow("ana", "admin", "leads", 1.0))
+        old.add_key(KeyRow("a" * 64, "ana", "wxyz", 2.0, 0.0))
+        old.add_session(SessionRow("b" * 64, "ana", 1e12, "a" * 64, 3.0))
+        await transfer(source, target, by="ana")
+        with closing(open_user_table(users_place(target))) as new:
+            assert (new.users(), new.all_keys(), new.sessions()) == (old.users(), old.all_keys(), old.sessions())
 
 
 async def everything(store: Store) -> dict[str, Any]:
@@ -58,6 +76,7 @@ async def everything(store: Store) -> dict[str, Any]:
     return {
         "rows": [(row.id, row.seq, row.head, row.status, row.labels, row.title) for row in rows],
         "journals": {row.id: await store.load(row.id) for row in rows},
+        "files": {row.id: await store.blobs(row.id) for row in rows},
         "inbox": [item.id for item in await store.inbox(Filter(limit=1000))],
         "audit": [line.body for line in await store.audit(limit=10_000)],
         "seals": await store.seals(limit=1000),
@@ -65,6 +84,7 @@ async def everything(store: Store) -> dict[str, Any]:
         "holds": await store.hold(""),
         "id": await store.identity(),
         "erasures": await store.erasures(),
+        "threads": await store.guest_threads().rows("thread", ""),
     }
 
 
@@ -77,10 +97,11 @@ async def test_all_of_it_is_there_and_both_are_halted(addresses: tuple[str, str]
     pulse.close()
     await store.close()
     done = await transfer(source, target, by="ana")
-    assert done.runs == 11 and done.seals == 1 and done.records > 40
+    assert done.runs == 11 and done.seals == 1 and done.records > 40 and done.threads == 1
     one, other = open_store(source), open_store(target)
     assert await everything(one) == await everything(other)
     assert [halt.scope for halt in await other.halt("")] == ["*"]
+    assert len(await other.blobs("asleep")) == 1
     assert await other.verify() == []
     for row in await other.runs(Filter(limit=1000)):
         if not row.erased:

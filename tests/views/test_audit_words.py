@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 
-from adjourn import Agent, AlreadyDecided, Policy, Runtime, ask, tool
+from adjourn import Agent, AlreadyDecided, InDoubt, Policy, Runtime, ask, tool
 from adjourn.stores.audit import AuditFilter
+from adjourn.stores.rules import engine_wakes, erasure, holds, lease, prune, restore, signatures
 from adjourn.testing import ScriptedModel, call
 from adjourn.views.audit_entry import csv_of
+from adjourn.views.audit_words import ACTS
+
+VERBS = ("HOLD", "LIFT", "WANT", "STOP", "REQUIRE")
 
 
 @tool(describe="refund {cents} of order {order_id}")
@@ -22,6 +26,12 @@ def refund(order_id: str, cents: int) -> str:
 def mail(to: str, text: str = "") -> str:
     """Send a mail."""
     return "sent"
+
+
+@tool
+def lost(order_id: str) -> str:
+    """Pay money back, and do not know whether it came."""
+    raise InDoubt("the line went dead")
 
 
 def clerk(*calls: Any) -> Agent[Any]:
@@ -52,6 +62,15 @@ async def test_decisions_are_sentences_with_the_call_the_change_and_the_note() -
     assert started == "shop started “Order 4417 arrived broken”"
 
 
+async def test_what_was_chosen_about_a_call_in_doubt_is_said() -> None:
+    agent = Agent("clerk", model=ScriptedModel([call("lost", order_id="4417")], "done"), tools=[lost])
+    async with Runtime("memory://", [agent]) as rt:
+        item = await asked(rt, agent, "Order 4417 arrived broken")
+        await rt.answer(item, {"choice": "run"}, by="ana")
+        answered, _ = await told(rt)
+    assert answered == "ana answered whether it happened: lost order_id 4417 → run"
+
+
 async def test_a_tool_without_words_of_its_own_is_named_with_its_arguments() -> None:
     agent = clerk(call("mail", to="bo@example.com", text="hello there"))
     async with Runtime("memory://", [agent]) as rt:
@@ -70,3 +89,12 @@ async def test_a_table_has_no_formulas_and_a_heading() -> None:
     assert rows[0]["note"] == '\'=1+1, "quoted"' and rows[0]["by"] == "'+ana"
     assert rows[0]["told"].startswith("'+ana denied mail to bo")
     assert len(rows[0]["head"]) == 64 and rows[1]["verb"] == "start"
+
+
+def test_every_verb_that_a_rule_of_the_stores_writes_has_words() -> None:
+    found = {
+        getattr(rules, name) for rules in (engine_wakes, holds, signatures) for name in VERBS if hasattr(rules, name)
+    }
+    found |= {erasure.ERASE, prune.PRUNE, restore.RESTORE, lease.UPGRADE, "revoke"}
+    assert found <= set(ACTS)
+    assert {"hold", "lift hold", "want wakes", "require seals"} <= found

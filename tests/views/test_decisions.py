@@ -6,11 +6,13 @@ import pytest
 
 from adjourn.core import records as r
 from adjourn.core.flow_place import place_words
+from adjourn.core.interrupt import view
 from adjourn.core.messages import ToolCall
 from adjourn.views.call_outcome import outcome_of
+from adjourn.views.interrupt_view import decisions
 from adjourn.views.timeline import Timeline
 from adjourn.views.timeline_step import TimelineStep
-from adjourn.views.words import DecisionKind, OutcomeState, StepStatus
+from adjourn.views.words import DecisionKind, OutcomeState, StepKind, StepStatus
 
 CALL, ASKED = "1.0", "1.0?0"
 
@@ -81,6 +83,18 @@ def test_two_who_had_to_agree_are_both_named() -> None:
     assert step.decision is not None and step.decision.by == ("ben", "ana")
 
 
+def test_who_was_disowned_has_decided_nothing() -> None:
+    """A forged approval, and then a real one: the item names the one who decided, as the timeline does."""
+    asked = r.Asked(i=ASKED, kind="approval", call=CALL, tool="refund", undo=True, at=3.0)
+    forged = r.Decided(i=ASKED, verdict="approve", by="ana", at=5.0)
+    told = [(4, asked), (6, forged), (7, r.Disowned(seq=6, i=ASKED, by="ana", at=6.0))]
+    item = view("r", 4, asked)
+    votes, closed = decisions(item, told)
+    assert votes == [] and closed is not None and (closed.why, closed.at) == ("void", None)
+    votes, closed = decisions(item, [*told, (8, r.Decided(i=ASKED, verdict="approve", by="ben", at=7.0))])
+    assert [vote.by for vote in votes] == ["ben"] and closed is not None and closed.by == "ben"
+
+
 def test_what_a_cancel_has_undone_says_so() -> None:
     step = the_call(
         journal(
@@ -133,3 +147,55 @@ def test_a_run_that_no_worker_has_is_paused_at_once() -> None:
 )
 def test_a_place_in_a_flow_is_told_in_words(call: str, words: tuple[str, ...]) -> None:
     assert place_words(call) == words
+
+
+def test_a_question_that_nobody_had_answered_when_the_run_was_cancelled_is_told_as_past() -> None:
+    timeline = journal(
+        r.CancelAsked(by="ana", at=20.0), r.Claimed(worker="w", epoch=2, at=20.0), r.RunCancelled(at=21.0)
+    )
+    step = the_call(timeline)
+    assert (step.status, step.took, step.interrupt) == (StepStatus.CANCELLED, 18.0, "")
+    assert step.note == "nobody had answered when the run was cancelled"
+
+
+def lapsing(valid_for: float) -> TimelineStep:
+    """It was asked with an approval that holds so long, approved at 10, and is asked again at 100."""
+    first = r.Asked(i="1.0?1", kind="approval", call=CALL, tool="refund", valid_for=valid_for, at=5.0)
+    agreed = r.Decided(i="1.0?1", verdict="approve", by="ann", at=10.0)
+    again = r.Asked(i="1.0?2", kind="approval", call=CALL, tool="refund", valid_for=valid_for, at=100.0)
+    timeline = journal(first, agreed, again)
+    step = the_call(timeline)
+    assert step.earlier is timeline.earlier["1.0?2"] and step.status == StepStatus.WAITING
+    return step
+
+
+def test_asked_again_it_says_whose_approval_had_expired() -> None:
+    earlier = lapsing(60.0).earlier
+    assert earlier is not None and (earlier.by, earlier.at, earlier.valid_for) == (("ann",), 10.0, 60.0)
+
+
+def test_an_approval_that_had_not_expired_is_not_said_to_have() -> None:
+    earlier = lapsing(600.0).earlier
+    assert earlier is not None and (earlier.by, earlier.valid_for) == (("ann",), 0.0)
+
+
+def test_a_halt_that_held_the_run_is_told_with_its_time() -> None:
+    timeline = journal(
+        r.Decided(i=ASKED, verdict="deny", by="ben", at=5.0),
+        r.Claimed(worker="w", epoch=2, at=6.0),
+        r.Parked(blocked=("agent:desk",), at=6.0),
+        r.Claimed(worker="w", epoch=3, at=10.0),  # it only looks
+        r.Parked(blocked=("agent:desk", "tool:refund"), at=10.0),
+        r.Claimed(worker="w", epoch=4, at=36.0),
+        r.Replied(parts=(), at=37.0),
+    )
+    [held] = [step for step in timeline.steps if step.kind == StepKind.HOLD]
+    assert (held.name, held.text) == ("held", "by the halt of agent desk and tool refund")
+    assert (held.at, held.took, held.status) == (6.0, 30.0, StepStatus.NONE)
+    assert [(span.start, span.end) for span in held.spans] == [(6.0, 36.0)]
+
+
+def test_a_hold_goes_on_until_the_run_does() -> None:
+    timeline = journal(r.Claimed(worker="w", epoch=2, at=6.0), r.Parked(blocked=("*",), at=6.0))
+    held = timeline.steps[-1]
+    assert (held.text, held.status, held.took) == ("by the halt of everything", StepStatus.HELD, None)

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from adjourn import Agent, Completed, Paused, Policy, Runtime, ask, tool
+from adjourn.core.decision import Decision
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Message, UserMessage
+from adjourn.core.standing_decision import Standing
 from adjourn.testing.scripted import Scripted, ScriptedModel, call
 from adjourn.views import seen_before as module
 from adjourn.views.seen_before import SeenBefore, seen_before
@@ -39,12 +41,15 @@ def payer(name: str = "purchasing", **rule: Any) -> Agent[str]:
 
 
 ONE, TWO = payer(), payer("both", approvers=2)
+SCRIPT = [call("pay", supplier="A", amount=amount) for amount in (1, 1, 9)]
+OFTEN = Agent("often", model=ScriptedModel(*SCRIPT, "done"), tools=[pay], policy=Policy([ask("pay")]))
+EVERY = Standing(where=("amount=1",))
 
 
 @pytest.fixture(params=["memory", "sqlite"])
 async def rt(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Runtime]:
     places = {"memory": "memory://", "sqlite": f"sqlite:///{tmp_path / 'runs.db'}"}
-    async with Runtime(places[request.param], [ONE, TWO]) as runtime:
+    async with Runtime(places[request.param], [ONE, TWO, OFTEN]) as runtime:
         yield runtime
 
 
@@ -102,7 +107,7 @@ async def test_it_says_who_decided_how_what_came_of_it_and_what_differs(rt: Runt
     assert [(c.name, c.old, c.new) for c in seen.nearest[1].differs] == [("amount", 11950, 12400), ("iban", old, new)]
     assert {one.name: one.told for one in seen.differs} == {
         "amount": "amount is 12400: with that it was denied, never approved",
-        "iban": 'iban is new: it was "NO93 8601" in all 3',
+        "iban": 'iban is "NO21 1503": it was "NO93 8601" in all 3',
     }
 
 
@@ -146,6 +151,18 @@ async def test_a_decision_that_was_refused_is_not_counted(rt: Runtime) -> None:
     assert counts(await look(rt, first)) == (1, 0, 0), "its own decision is none before it"
 
 
+async def test_what_stood_counts_once_and_still_when_it_was_revoked(rt: Runtime) -> None:
+    here = await asked(rt, supplier="A", amount=1)
+    for decision in (Decision.deny("never", stands=EVERY), Decision.approve(stands=EVERY)):
+        item = await asked(rt, OFTEN, supplier="A", amount=1)
+        await rt.answer(item, decision, by="erik")
+        run = await rt.get(item.run_id)
+        assert isinstance(await run.wait(LIMIT), Paused)
+        await rt.revoke(item.ref, by="erik")
+    assert counts(await look(rt, here)) == (1, 0, 1), "neither lost nor counted with each use"
+    assert [one.decision.by for one in (await look(rt, here)).nearest] == [("erik",), ("erik",)]
+
+
 async def test_what_was_erased_is_not_shown(rt: Runtime) -> None:
     items = [await approved(rt, supplier=name, amount=1) for name in ("Gone", "Kept", "Kept")]
     run = await rt.get(items[0].run_id)
@@ -153,7 +170,7 @@ async def test_what_was_erased_is_not_shown(rt: Runtime) -> None:
     seen = await look(rt, await asked(rt, supplier="Gone", amount=1))
     assert counts(seen) == (2, 0, 0)
     assert [one.run_id for one in seen.nearest] == [items[2].run_id, items[1].run_id]
-    assert [one.told for one in seen.differs] == ["supplier is new: it was Kept in all 2"]
+    assert [one.told for one in seen.differs] == ["supplier is Gone: it was Kept in all 2"]
 
 
 async def test_a_failure_is_what_came_of_it(rt: Runtime) -> None:
@@ -169,7 +186,7 @@ async def test_more_than_is_read_is_said_to_be_more(rt: Runtime, monkeypatch: py
         await approved(rt, supplier="A", amount=amount)
     seen = await look(rt, await asked(rt, supplier="A", amount=9))
     assert (seen.complete, seen.told) == (False, "the last 2 decisions on pay: 2 approved")
-    assert [one.told for one in seen.differs] == ["amount is new: it was 1 to 2 in 2"]
+    assert [one.told for one in seen.differs] == ["amount is 9: it was 1 to 2 in 2"]
 
 
 async def test_arguments_that_are_new_or_left_out_are_told(rt: Runtime) -> None:
@@ -177,14 +194,14 @@ async def test_arguments_that_are_new_or_left_out_are_told(rt: Runtime) -> None:
         await approved(rt, supplier=supplier, amount=1, iban="x")
     seen = await look(rt, await asked(rt, supplier="C", amount=1))
     told = [one.told for one in seen.differs]
-    assert told[0] == "supplier is new: it was B, A in 2"
+    assert told[0] == "supplier is C: it was B, A in 2"
     found = module.decisions_in(await rt.store.recent())
     added = module.novelties(found, {"supplier": "A", "amount": 1, "iban": "x", "memo": "m"})
     assert [one.told for one in added] == ["memo is new: it was given in none of the 2"]
     left_out = module.novelties(found, {"supplier": "A", "amount": 1})
     assert [one.told for one in left_out] == ["iban is not given: it was x in all 2"]
     assert [one.told for one in module.novelties(found, {"supplier": "A", "amount": True, "iban": "x"})] == [
-        "amount is new: it was 1 in all 2"
+        "amount is true: it was 1 in all 2"
     ], "true is not 1"
 
 

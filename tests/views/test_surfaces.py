@@ -203,6 +203,8 @@ async def test_what_it_waits_for_is_the_same_everywhere(
 async def test_a_cancel_is_previewed_the_same_everywhere(seen: Surfaces) -> None:
     preview = await seen.get(f"runs/{seen.run.id}/cancel-preview")
     assert preview == plain(await seen.run.cancel_preview())
+    repeated = await seen.get(f"runs/{seen.run.id}/again-preview")
+    assert repeated == plain(await seen.run.again_preview())
 
 
 async def test_the_stream_of_changes_tells_of_it_as_lists_do(seen: Surfaces) -> None:

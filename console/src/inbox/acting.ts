@@ -8,7 +8,7 @@ import type { Form } from "./form";
 import { formOf } from "./forms";
 import type { Item } from "./items";
 import { from, obj, type Json } from "./json";
-import { KINDS } from "./naming";
+import { kindOf } from "./naming";
 import { alike, alikeCount } from "./pending";
 
 const DONE = { approve: "Approved", deny: "Denied", answer: "Answered", instead: "Result given, not run", dismiss: "Dismissed" } as const;
@@ -16,13 +16,13 @@ const DONE = { approve: "Approved", deny: "Denied", answer: "Answered", instead:
 export function useActs(d: Deciding, extra: Form | null, onward: (to?: string) => void): Acts {
   const finish = async (verb: Verb, value?: Json): Promise<void> => {
     const i = d.seen.peek()?.item;
-    if (!i) return;
+    if (!i || d.settling.peek()) return;
     const scope = d.scope.peek();
     const seq = await d.decide(verb, value);
     if (seq === null) return;
     const what = i.call
-      ? `${i.call.tool}${verb === "approve" ? (value !== undefined ? ", edited" : scope === "run" ? ", for this run" : ", once") : ""}`
-      : KINDS[i.kind][1];
+      ? `${i.call.tool}${verb === "approve" ? (value !== undefined ? ", edited" : scope === "run" ? ", for this run" : scope === "later" ? ", and later ones" : ", once") : ""}`
+      : kindOf(i)[1];
     recorded(`${DONE[verb]}.`, `${what}. Recorded.`, i, seq);
     if (i.approvers === 1 || verb !== "approve") return onward();
     await d.look(); // others must agree too: it stays here until they have
@@ -30,7 +30,7 @@ export function useActs(d: Deciding, extra: Form | null, onward: (to?: string) =
   };
   const several = async (verb: "approve" | "deny"): Promise<void> => {
     const i = d.seen.peek()?.item;
-    if (!i) return;
+    if (!i || d.settling.peek()) return;
     const found = await d.decideAll(verb, alike(i));
     summed(verb, found);
     if (found[0]?.error) await d.look();
@@ -41,18 +41,19 @@ export function useActs(d: Deciding, extra: Form | null, onward: (to?: string) =
     approve: () => {
       const form = d.edit.peek();
       if (d.blocked.peek()) return;
-      if (!form) return void (d.together.peek() && alikeCount(d.seen.peek()!.item) ? several("approve") : finish("approve"));
+      if (!form) return void (all(d) ? several("approve") : finish("approve"));
       form.try();
       const { value } = form.read();
       if (value !== undefined && form.changed) void finish("approve", value);
     },
-    deny: () => void (d.off.peek() ? undefined : d.together.peek() && alikeCount(d.seen.peek()!.item) ? several("deny") : finish("deny")),
+    deny: () => void (d.off.peek() ? undefined : all(d) ? several("deny") : finish("deny")),
     startEdit: () => {
       const i = d.seen.peek()?.item;
       if (!i?.call || d.off.peek() || d.halted.peek() || i.approvers > 1 || i.schema === false) return;
       const began = (form: Form): void => {
         if (d.off.peek() || d.edit.peek() || d.seen.peek()?.item !== i) return;
         d.edit.value = form;
+        if (d.scope.peek() === "later") d.scope.value = "once";
         focusFirst(FRAMES);
       };
       formOf(i.schema ?? undefined, i.call.arguments).then(began, (e: unknown) => (d.error.value = e));
@@ -67,12 +68,17 @@ export function useActs(d: Deciding, extra: Form | null, onward: (to?: string) =
       if (i.kind === "question" && !form) return; // it is not there yet
       form?.try();
       const read = form?.read();
-      if (form && read?.value === undefined) return void document.querySelector<HTMLElement>("[aria-invalid]")?.focus();
+      // what is wrong is marked when it is drawn; the first of it is where to go on
+      if (form && read?.value === undefined)
+        return void requestAnimationFrame(() => document.querySelector<HTMLElement>("[aria-invalid=true]")?.focus());
       if (i.kind === "question") return void finish("answer", read!.value);
       if (d.choice.peek()) void finish("answer", new Map([...obj(from({ choice: d.choice.peek() })), ...obj(read?.value)]));
     },
   };
 }
+
+/** Whether the decision is also about the others that are alike. One that stands is about one. */
+const all = (d: Deciding): boolean => d.together.peek() && d.scope.peek() !== "later" && alikeCount(d.seen.peek()!.item) > 0;
 
 const FRAMES = 30;
 
@@ -117,6 +123,6 @@ export function useItemKeys(d: Deciding, acts: Acts, refs: Refs): void {
     ),
     "1": awake(() => (d.scope.value = "once")),
     "2": awake(() => (d.scope.value = "run")),
-    ...(d.edit.value ? { Escape: () => acts.discard() } : {}),
+    ...(d.edit.value ? { Escape: () => acts.discard() } : { "3": awake(() => (d.scope.value = "later")) }),
   });
 }

@@ -4,6 +4,7 @@ import { Dialog } from "../dialog";
 import { Button } from "../ui";
 import { Visible } from "../visible";
 import { count } from "../words";
+import { SEND } from "../keys";
 import { Note, Refused, ScopeChoice, Who, type Acts, type Props } from "./bar";
 import type { Deciding } from "./deciding";
 import { Fields, Sent } from "./fields";
@@ -110,10 +111,10 @@ export function EditBar({ deciding: d, acts, refs, form }: Props & { form: Form 
       {giving ? <GiveResult deciding={d} acts={acts} close={() => setGiving(false)} /> : null}
       <Refused deciding={d} />
       <div class="row options">
-        <ScopeChoice deciding={d} />
+        <ScopeChoice deciding={d} upto={2} />
         <Note deciding={d} refs={refs} />
       </div>
-      <div class="row acts">
+      <div class="row acts editing">
         {d.blocked.value ? (
           <Who deciding={d} extra={d.blocked.value} />
         ) : (
@@ -128,7 +129,7 @@ export function EditBar({ deciding: d, acts, refs, form }: Props & { form: Form 
         <Button
           big
           look="p"
-          keys="⌘↵"
+          keys={SEND}
           focusRef={refs.approve}
           off={d.blocked.value || wrong}
           busy={d.sending.value ? "Sending…" : ""}
@@ -153,7 +154,7 @@ export function AnswerBar({ deciding: d, item: i, acts, refs, extra }: Props) {
   return (
     <div class="decide" role="group" aria-label="Decision">
       <Refused deciding={d} />
-      {i.kind === "question" ? <Sent value={value} /> : null}
+      {i.kind === "question" && form ? <Sent value={value} form={form} /> : null}
       {i.kind === "question" && form?.version.value ? (
         <p class="sm t3" data-draft>
           What you typed is kept on this device until you answer.
@@ -165,7 +166,7 @@ export function AnswerBar({ deciding: d, item: i, acts, refs, extra }: Props) {
       <div class="row acts">
         <Who deciding={d} extra={d.blocked.value || wrong} />
         {i.kind === "question" ? (
-          <Button big off={d.off.value} busy={d.sending.value === "dismiss" ? "Sending…" : ""} onClick={acts.dismiss} name="dismiss">
+          <Button big off={d.off.value || d.settling.value} busy={d.sending.value === "dismiss" ? "Sending…" : ""} onClick={acts.dismiss} name="dismiss">
             Dismiss
           </Button>
         ) : null}
@@ -175,7 +176,7 @@ export function AnswerBar({ deciding: d, item: i, acts, refs, extra }: Props) {
           look="p"
           keys="a"
           focusRef={refs.approve}
-          off={d.blocked.value || missing || wrong}
+          off={d.blocked.value || d.settling.value || missing || wrong}
           busy={d.sending.value ? "Sending…" : ""}
           onClick={acts.answer}
           name="answer"

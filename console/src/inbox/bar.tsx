@@ -1,6 +1,6 @@
 /** Scope, note, decision. A button that is off says why; a key moves the focus, Enter decides. */
 import type { RefObject } from "preact";
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { me } from "../api";
 import { later } from "../later";
 import { Button, Icon, sentence } from "../ui";
@@ -14,6 +14,7 @@ import { alikeCount } from "./pending";
 // Most items are approved or denied as they are.
 const EditBar = later(async () => (await import("./parts")).EditBar, true);
 const AnswerBar = later(async () => (await import("./parts")).AnswerBar, true);
+const Terms = later(async () => (await import("./standing")).Terms, true);
 
 export interface Acts {
   approve: () => void;
@@ -44,19 +45,22 @@ export interface Props {
 const SCOPES: readonly [Scope, string][] = [
   ["once", "Once"],
   ["run", "This run, these exact arguments"],
+  ["later", "Later calls too…"],
 ];
 
-export function ScopeChoice({ deciding: d }: { deciding: Deciding }) {
+/** An edit is for one call, or for the same one again. */
+export function ScopeChoice({ deciding: d, upto = 3 }: { deciding: Deciding; upto?: number }) {
   const turn = (e: KeyboardEvent): void => {
     if (!e.key.startsWith("Arrow")) return;
     e.preventDefault();
-    d.scope.value = d.scope.value === "once" ? "run" : "once";
+    const step = e.key === "ArrowLeft" || e.key === "ArrowUp" ? upto - 1 : 1;
+    d.scope.value = SCOPES[(SCOPES.findIndex(([id]) => id === d.scope.value) + step) % upto]![0];
     const box = e.currentTarget as HTMLElement;
     requestAnimationFrame(() => box.querySelector<HTMLElement>("[aria-checked=true]")?.focus());
   };
   return (
     <div class="seg scope" role="radiogroup" aria-label="Scope" onKeyDown={turn}>
-      {SCOPES.map(([id, word], n) => (
+      {SCOPES.slice(0, upto).map(([id, word], n) => (
         <button
           key={id}
           type="button"
@@ -76,6 +80,10 @@ export function ScopeChoice({ deciding: d }: { deciding: Deciding }) {
 
 export function Note({ deciding: d, refs }: { deciding: Deciding; refs: Refs }) {
   const [open, setOpen] = useState(false);
+  // Before it is painted: what is typed at once goes into it.
+  useLayoutEffect(() => {
+    if (open) refs.note.current?.focus();
+  }, [open]);
   return (
     <>
       <div class={`field grow note ${open || d.note.value ? "open" : ""}`}>
@@ -92,7 +100,7 @@ export function Note({ deciding: d, refs }: { deciding: Deciding; refs: Refs }) 
         class="note-open"
         onClick={() => {
           setOpen(true);
-          requestAnimationFrame(() => refs.note.current?.focus());
+          refs.note.current?.focus(); // if it is there already
         }}
       >
         Note…
@@ -130,14 +138,10 @@ export function Refused({ deciding: d }: { deciding: Deciding }) {
       ? "No answer came: it may be recorded, or not. Send it again: the same decision counts once."
       : `Not recorded: ${e.detail}`;
   return (
-    <div class="refused fail" role="alert">
+    <div class="refused fail" role="alert" data-code={e.code}>
       <Icon name="fail" />{" "}
       <span class="grow">
-        <Visible text={text} />{" "}
-        <span class="sm t3 mono">
-          {e.code}
-          {e.status ? ` · ${e.status}` : ""}
-        </span>
+        <Visible text={text} />
       </span>
     </div>
   );
@@ -152,10 +156,11 @@ export function Bar(p: Props) {
 function ApproveBar({ deciding: d, item: i, acts, refs }: Props) {
   const [armed, setArmed] = useState("");
   const others = alikeCount(i);
-  const all = d.together.value && others ? others + 1 : 0;
+  const all = d.together.value && others && d.scope.value !== "later" ? others + 1 : 0;
   const tool = visible(i.call?.tool ?? "");
   const busy = d.sending.value;
-  const how = d.scope.value === "run" ? "for this run" : "once";
+  const scope = d.scope.value;
+  const how = scope === "run" ? "for this run" : scope === "later" ? "and later ones" : "once";
   const word = all ? `Approve ${all} ${how}` : `Approve ${how}`;
   const unread = d.off.value || d.halted.value ? "" : d.blocked.value;
   const arm = (verb: string) => ({ onFocusIn: () => setArmed(verb), onFocusOut: () => setArmed("") });
@@ -166,7 +171,8 @@ function ApproveBar({ deciding: d, item: i, acts, refs }: Props) {
         <ScopeChoice deciding={d} />
         <Note deciding={d} refs={refs} />
       </div>
-      {others ? (
+      {scope === "later" ? <Terms deciding={d} item={i} /> : null}
+      {others && scope !== "later" ? (
         <label class="together sm">
           <input type="checkbox" checked={d.together.value} onChange={(e) => (d.together.value = e.currentTarget.checked)} />
           Also the {count(others, "other", "others")} with exactly the same action
@@ -179,7 +185,7 @@ function ApproveBar({ deciding: d, item: i, acts, refs }: Props) {
             big
             keys={armed === "deny" ? "↵" : "d"}
             focusRef={refs.deny}
-            off={d.off.value}
+            off={d.off.value || d.settling.value}
             busy={busy === "deny" ? `Sending…${d.progress.value}` : ""}
             onClick={acts.deny}
             name="deny"
@@ -212,7 +218,7 @@ function ApproveBar({ deciding: d, item: i, acts, refs }: Props) {
             look="p"
             keys={armed === "approve" ? "↵" : "a"}
             focusRef={refs.approve}
-            off={d.blocked.value}
+            off={d.blocked.value || d.settling.value}
             busy={busy === "approve" ? `Sending…${d.progress.value}` : ""}
             onClick={acts.approve}
             name="approve"

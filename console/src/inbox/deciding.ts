@@ -14,7 +14,7 @@ import { Reading } from "./reading";
 import { ask, Intention, Refusal } from "./wire";
 
 export type Verb = "approve" | "deny" | "answer" | "instead" | "dismiss";
-export type Scope = "once" | "run";
+export type Scope = "once" | "run" | "later";
 
 /** What is shown is no longer what would run. */
 export interface Stale {
@@ -38,6 +38,8 @@ export interface Outcome {
 
 /** Keys do nothing for a moment after an item appears or changes. */
 const DEAD = 700;
+/** An item that came up by itself is decided by nobody before no finger has touched the screen for so long. */
+const SLID = 1200;
 
 /** A note that was typed for an action which then changed: it is there again under the new one. */
 const notes = new Map<string, string>();
@@ -52,6 +54,8 @@ export class Deciding {
   readonly progress = signal("");
   readonly refusal = signal<Refusal | null>(null);
   readonly scope = signal<Scope>("once");
+  /** For which later calls it stands, if that is its scope. */
+  readonly stands = signal<Obj>(new Map());
   readonly note = signal("");
   readonly together = signal(false);
   readonly edit = signal<Form | null>(null);
@@ -66,7 +70,15 @@ export class Deciding {
   private intention: Intention | null = null;
   private draft: Drafted | null = null;
 
-  constructor(readonly ref: string) {}
+  /** Why nothing is decided yet, or "": an item that came up by itself stands where another one was, and the second of two taps
+      was meant for that one. */
+  readonly settling = signal("");
+
+  /** `slid`: it came up by itself, after another one was decided. */
+  constructor(
+    readonly ref: string,
+    private readonly slid = false,
+  ) {}
 
   end(): void {
     this.alive = false;
@@ -130,7 +142,24 @@ export class Deciding {
       this.note.value = notes.get(noteKey(i)) ?? this.note.peek();
       if (i.kind === "question") void this.questioned(i);
       this.changed();
+      if (this.slid && found.open) this.settle();
     });
+  }
+
+  /** Whoever taps on is still busy with the item before: each tap begins the time anew. */
+  private settle(): void {
+    this.settling.value = "it has just come up; look at it first";
+    let timer = 0;
+    const again = (): void => {
+      clearTimeout(timer);
+      timer = setTimeout(over, SLID);
+    };
+    const over = (): void => {
+      removeEventListener("pointerdown", again, true);
+      this.settling.value = "";
+    };
+    addEventListener("pointerdown", again, true);
+    again();
   }
 
   private async questioned(i: Item): Promise<void> {
@@ -215,6 +244,7 @@ export class Deciding {
     if (verb === "instead") out.set("result", value ?? null);
     if (this.note.peek().trim()) out.set("note", this.note.peek().trim());
     if (verb === "approve" && this.scope.peek() === "run") out.set("scope", "run");
+    if (this.scope.peek() === "later" && (verb === "approve" || verb === "deny")) out.set("stands", this.stands.peek());
     if (verb === "approve" && value !== undefined) out.set("edit", value);
     return out;
   }

@@ -1,7 +1,7 @@
 /** What was typed into a form and not sent: kept on this device, one draft for each item, until the item is answered. */
 import { effect } from "@preact/signals";
 import type { Field, Form, Kind, Mode } from "./form";
-import { text } from "./json";
+import { isObj, text, type Json } from "./json";
 import { resolve } from "./schema";
 
 const PREFIX = "adjourn.draft.";
@@ -20,6 +20,24 @@ interface Draft {
 export function isSecret(f: Field, form: Form): boolean {
   const s = resolve(f.schema, form.schema).schema;
   return s.get("writeOnly") === true || text(s.get("format")) === "password";
+}
+
+const DOTS = "•••";
+
+/** The value as it may be shown: what was typed as a secret is dots, wherever it stands, and a file is its name. */
+export function withoutSecrets(value: Json, form: Form): Json {
+  const typed = new Set<string>();
+  const visit = (f: Field): void => {
+    if (isSecret(f, form) && f.input) typed.add(f.input);
+    f.fields.forEach(visit);
+  };
+  visit(form.root);
+  const hide = (v: Json): Json => {
+    if (isObj(v)) return new Map([...v].map(([k, x]) => [k, k === "$data" ? "…" : hide(x)]));
+    if (Array.isArray(v)) return v.map(hide);
+    return v !== null && typed.has(String(v)) ? DOTS : v;
+  };
+  return hide(value);
 }
 
 function draftOf(f: Field, form: Form): Draft {

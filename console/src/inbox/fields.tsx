@@ -5,7 +5,7 @@ import { Button, Icon } from "../ui";
 import { hidden, Visible, visible, withoutHidden } from "../visible";
 import { KINDS, type Field, type Form, type Kind, type Mode } from "./form";
 import { list, Num, readingAid, text as textOf, write, type Json } from "./json";
-import { isSecret } from "./drafts";
+import { isSecret, withoutSecrets } from "./drafts";
 import { FilePick } from "./file";
 import { Hiding, type Reading } from "./reading";
 import { isDated, Moment } from "./moment";
@@ -481,10 +481,10 @@ function ItemControl(p: ControlProps) {
   );
 }
 
-/** The value exactly as it will be sent. */
-export function Sent({ value }: { value: Json | undefined }) {
+/** The value exactly as it will be sent, but for secrets. */
+export function Sent({ value, form }: { value: Json | undefined; form: Form }) {
   if (value === undefined) return null;
-  const text = write(value);
+  const text = write(withoutSecrets(value, form));
   return (
     <p class="sent sm t3">
       <Icon name="right" /> Sent as{" "}

@@ -1,11 +1,11 @@
-/** A file as the value of a string: chosen or dropped, read here, sent in base64. */
+/** A file as the value of a field: chosen or dropped, read here, sent in base64. */
 import { useRef, useState } from "preact/hooks";
 import { Button, Icon } from "../ui";
 import { Visible, visible } from "../visible";
 import { count } from "../words";
-import { encoded, refusal } from "./file_bytes";
+import { given, refusal } from "./file_bytes";
 import type { Field, Form } from "./form";
-import { text } from "./json";
+import { obj, text, type Obj } from "./json";
 import { resolve } from "./schema";
 
 interface Props {
@@ -15,15 +15,23 @@ interface Props {
   name: string;
 }
 
+/** The type of file that a schema wants, as `image/*`; "" for any. */
+function acceptedBy(s: Obj): string {
+  const kind = text(obj(obj(s.get("properties")).get("type")).get("pattern"));
+  return text(s.get("contentMediaType")) || (kind ? `${kind.replace(/\W/g, "")}/*` : "");
+}
+
 export function FilePick({ form, field: f, own, name }: Props) {
   const input = useRef<HTMLInputElement>(null);
   const [wrong, setWrong] = useState("");
-  const accept = text(resolve(f.schema, form.schema).schema.get("contentMediaType"));
+  const accept = acceptedBy(resolve(f.schema, form.schema).schema);
   const take = async (file: File | undefined): Promise<void> => {
     if (!file || own.disabled) return;
     const why = refusal(file, accept);
     setWrong(why);
-    if (!why) form.set(f, { input: encoded(new Uint8Array(await file.arrayBuffer())), file: file.name });
+    if (why) return;
+    const sent = await given(file);
+    form.set(f, { input: sent.$data, file: sent.name, media: sent.type });
   };
   return (
     <div

@@ -49,8 +49,11 @@ export interface Field {
   input: string;
   kind: Kind;
   fields: Field[];
-  /** The name of a file that was chosen here. */
+  /** The name of a file that was chosen here, and its type. */
   file?: string;
+  media?: string;
+  /** Whether the file is a file of the run, and not a string in base64. */
+  readonly kept: boolean;
 }
 
 const LONG = 60;
@@ -76,7 +79,7 @@ export class Form {
   }
 
   /** Change a field. */
-  set(f: Field, change: Partial<Pick<Field, "input" | "mode" | "kind" | "file">>): void {
+  set(f: Field, change: Partial<Pick<Field, "input" | "mode" | "kind" | "file" | "media">>): void {
     Object.assign(f, change);
     if (f.shape === "variant" && change.input !== undefined) f.fields = this.fieldsOf(f);
     f.touched = true;
@@ -163,6 +166,7 @@ function field(schema: Json | undefined, value: Json | undefined, root: Json | u
     blank,
     original: value,
     ...choicesOf(s, given, root, shape),
+    kept: isKept(s),
     mode: given === null && nullable ? "null" : given === undefined && !required && !blank ? "absent" : "value",
     touched: false,
     input: "",
@@ -205,7 +209,7 @@ function shapes(s: Obj, value: Json | undefined, root: Json | undefined): Record
     number: "number",
     boolean: typeof value === "boolean" ? "switch" : "pair",
     array: isMany(items, s, value) ? "many" : items.size || (Array.isArray(value) && value.length) ? "list" : "json",
-    object: free ? "json" : "group",
+    object: isKept(s) && value === undefined ? "file" : free ? "json" : "group",
   };
 }
 
@@ -214,6 +218,9 @@ function isFile(s: Obj, value: Json | undefined): boolean {
   if (value !== undefined) return false;
   return text(s.get("contentEncoding")) === "base64" || text(s.get("format")) === "binary";
 }
+
+/** What a record says of a file: who answers gives the file itself. */
+export const isKept = (s: Obj): boolean => text(s.get("format")) === "file";
 
 const TICKS = 12;
 
@@ -360,7 +367,8 @@ function leaf(shape: Shape, f: Field): Json | Bad {
     case "many":
       return f.input === "" ? [] : f.input.split(",").map((n) => f.choices[Number(n)]!);
     case "file":
-      return f.input === "" ? { fault: "Choose a file." } : f.input;
+      if (f.input === "") return { fault: "Choose a file." };
+      return f.kept ? new Map([["$data", f.input], ["type", f.media ?? ""], ["name", f.file ?? ""]]) : f.input;
     case "variant":
       return { fault: "Choose one." };
     case "choice":

@@ -1,22 +1,25 @@
 /** What waits for a person: the list at the left, one item at the right; on a phone one after the other. */
 import { signal, useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { now } from "../api";
 import { Connection, Top } from "../frame";
+import { HaltButton } from "../halt";
 import { useKeys } from "../keys";
 import { state, tick, waiting } from "../live";
-import { back, go, href, place, query, setQuery } from "../router";
+import { back, go, href, Link, place, query, setQuery } from "../router";
 import { Empty, Failure, Skeleton } from "../states";
-import { Button, Command, Icon, Tabs } from "../ui";
+import { Button, Icon, Tabs } from "../ui";
 import { visible } from "../visible";
 import { many, rough } from "../words";
 import { later } from "../later";
 import { wear } from "../late_style";
 import { ItemPane } from "./item";
-import { KINDS } from "./naming";
+import { kindOf, KINDS } from "./naming";
+import { picked } from "./chosen";
 import { addressOf, List } from "./list";
 import {
   agents,
+  asleep,
   failure,
   filtered,
   filters,
@@ -35,6 +38,7 @@ import style from "./inbox.late.css";
 
 wear(style);
 
+const SeveralBar = later(async () => (await import("./parts")).SeveralBar, true);
 const Decided = later(async () => (await import("./parts")).Decided, true);
 
 const phone = matchMedia("(max-width: 900px)");
@@ -52,6 +56,13 @@ export function InboxPage() {
   const ref = place.value[1] ?? "";
   const decided = query.value.get("show") === "decided";
   const focus = useSignal(false);
+  const head = useRef<HTMLHeadingElement>(null);
+  const atHead = useRef(false);
+  // Before it is painted: a key that follows at once must not go where the item was.
+  useLayoutEffect(() => {
+    if (!ref && atHead.current) head.current?.focus();
+    atHead.current = false;
+  }, [ref]);
   useEffect(() => followInbox(), []);
   const nothing = !ref && !decided && !filtered.value && !loading.value && !order.value.length;
   const first = order.value.find((r) => !gone.value.has(r)) ?? "";
@@ -84,20 +95,20 @@ export function InboxPage() {
     const next = all.slice(at + 1).find(open) ?? all.slice(0, Math.max(0, at)).findLast(open);
     if (next) return show(next, true);
     if (newer.peek().length) showNewer();
+    atHead.current = true;
     go(`/inbox${search()}`, { replace: true });
-    requestAnimationFrame(() => document.querySelector<HTMLElement>(".inbox-head h1")?.focus());
   };
   useKeys({
-    j: () => step(1),
-    k: () => step(-1),
-    ".": showNewer,
-    ...(ref && narrow.value ? { Escape: () => back(`/inbox${search()}`) } : {}),
+    ...(decided ? {} : { j: () => step(1), k: () => step(-1), x: () => ref && picked.toggle(ref), ".": showNewer }), // what is decided has its own
+    ...(ref && (decided || narrow.value) ? { Escape: () => back(`/inbox${search()}`) } : {}),
   });
   return (
     <main class={`inbox-page ${ref ? "has-item" : ""}`}>
       {ref && narrow.value ? <PhoneTop id={ref} /> : <Top title="Inbox" />}
       <div class="row inbox-head">
-        <h1 tabIndex={-1}>Inbox</h1>
+        <h1 tabIndex={-1} ref={head}>
+          Inbox
+        </h1>
         <span class="grow" />
         {ref && narrow.value ? (
           <Button icon="left" onClick={() => back(`/inbox${search()}`)}>
@@ -105,31 +116,37 @@ export function InboxPage() {
           </Button>
         ) : null}
       </div>
-      <div class={`inbox ${nothing ? "nothing" : ""}`}>
+      <div class={`inbox ${nothing ? "nothing" : ""} ${decided && !ref ? "wide" : ""}`}>
         <section class="il-col" aria-label="List">
           <Filters decided={decided} />
           {decided ? <Decided on={ref} search={search()} /> : <Open on={ref} />}
-          <p class="keys-hint sm t3" aria-hidden="true">
-            <span>
-              <kbd>j</kbd> <kbd>k</kbd> move
-            </span>
-            <span>
-              <kbd>a</kbd> approve
-            </span>
-            <span>
-              <kbd>e</kbd> edit
-            </span>
-            <span>
-              <kbd>d</kbd> deny
-            </span>
-            <span>
-              <kbd>?</kbd>
-            </span>
-          </p>
+          {!decided && picked.ids.value.size ? <SeveralBar /> : null}
+          <KeysHint keys={decided ? (ref ? [...MOVE, ["esc", "back to the list"]] : [...MOVE, ["↵", "open"]]) : [...MOVE, ["a", "approve"], ["e", "edit"], ["d", "deny"]]} />
         </section>
         <div class="item-col">{ref ? <ItemPane key={ref} id={ref} focus={focus.value} onward={onward} /> : null}</div>
       </div>
     </main>
+  );
+}
+
+type Hint = readonly [keys: string, what: string];
+const MOVE: readonly Hint[] = [["j k", "move"]];
+
+/** The keys that do something here. */
+function KeysHint({ keys }: { keys: readonly Hint[] }) {
+  return (
+    <p class="keys-hint sm t3" aria-hidden="true">
+      {[...keys, ["?", ""] as const].map(([all, what]) => (
+        <span key={all}>
+          {all.split(" ").map((key) => (
+            <>
+              <kbd>{key}</kbd>{" "}
+            </>
+          ))}
+          {what}
+        </span>
+      ))}
+    </p>
   );
 }
 
@@ -140,7 +157,7 @@ function PhoneTop({ id }: { id: string }) {
       <Button look="q" class="x" label="Back to the list" onClick={() => back(`/inbox${search()}`)}>
         <Icon name="left" size="m" />
       </Button>
-      <b class="grow clip" role="heading" aria-level={1}>{i ? KINDS[i.kind][1] : "Item"}</b>
+      <b class="grow clip" role="heading" aria-level={1}>{i ? kindOf(i)[1] : "Item"}</b>
       {i?.expiresAt && state.value === "live" ? (
         <span class="tag">
           <Icon name="clock" />
@@ -149,6 +166,7 @@ function PhoneTop({ id }: { id: string }) {
       ) : (
         <Connection />
       )}
+      <HaltButton top />
     </div>
   );
 }
@@ -167,6 +185,7 @@ function Filters({ decided }: { decided: boolean }) {
     q.delete("show");
     q.delete("mine");
     q.delete("which");
+    q.delete("snoozed");
     if (id === "decided") q.set("show", "decided");
     if (id === "mine") q.set("mine", "true");
     const text = q.toString();
@@ -190,18 +209,19 @@ function Filters({ decided }: { decided: boolean }) {
           { id: "decided", word: "Decided", to: href("/inbox?show=decided") },
         ]}
       />
-      {decided ? null : (
-        <div class="row filter" role="search">
+      <div class="row filter" role="search">
           <label class="field grow">
             <Icon name="search" />
             <input
               type="search"
-              aria-label="Search the inbox"
-              placeholder="tool, task, run id…"
+              aria-label={decided ? "Search the decisions" : "Search the inbox"}
+              placeholder={decided ? "tool, argument, note, who, run id…" : "tool, task, run id…"}
               value={f.text}
               onInput={(e) => typed({ text: e.currentTarget.value })}
             />
           </label>
+        {decided ? null : (
+          <>
           <select class="inp" aria-label="Kind" value={f.kind} onChange={(e) => setQuery({ kind: e.currentTarget.value })}>
             <option value="">every kind</option>
             {ASKED.map((k) => (
@@ -223,8 +243,9 @@ function Filters({ decided }: { decided: boolean }) {
               </option>
             ))}
           </select>
-        </div>
-      )}
+          </>
+        )}
+      </div>
     </>
   );
 }
@@ -254,11 +275,28 @@ function Open({ on }: { on: string }) {
     return (
       <>
         <List on={on} search={search()} />
+        <Asleep />
         {truncated.value ? <p class="sm t3 older">The {many(MOST)} that wait longest. Narrow the list to see others.</p> : null}
       </>
     );
   }
-  return filtered.value ? <NoMatch /> : <Nothing />;
+  return (
+    <>
+      {filtered.value ? <NoMatch /> : <Nothing />}
+      <Asleep />
+    </>
+  );
+}
+
+/** What the reader has put off. */
+function Asleep() {
+  if (filters.value.snoozed || !asleep.value) return null;
+  return (
+    <p class="sm t3 older">
+      {many(asleep.value)} snoozed by you.{" "}
+      <Link to="/inbox?snoozed=true">Show</Link>
+    </p>
+  );
 }
 
 function NoMatch() {
@@ -268,6 +306,7 @@ function NoMatch() {
     f.agent ? `agent ${f.agent}` : "",
     f.text ? `“${f.text}”` : "",
     f.mine ? "assigned to me" : "",
+    f.snoozed ? "snoozed by you" : "",
   ].filter(Boolean);
   return (
     <Empty icon="search" title="No match">
@@ -287,7 +326,7 @@ function Nothing() {
   return (
     <Empty icon="inbox" title="Nothing waits for a person">
       <p>Approvals, questions, calls in doubt and limits of all runs appear here.</p>
-      <Command text="adjourn demo" />
+      <p class="sm t3">A rule of a policy makes a call wait: ask("refund", reason="large refund").</p>
     </Empty>
   );
 }

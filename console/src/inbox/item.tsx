@@ -3,16 +3,21 @@ import { useComputed } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { later } from "../later";
 import { listen } from "../live";
+import { exact } from "../numbers";
 import { Failure, Skeleton } from "../states";
+import { json } from "../words";
 import { useActs, useItemKeys } from "./acting";
 import { Bar, type Acts, type Refs } from "./bar";
 import { Deciding } from "./deciding";
 import type { Form } from "./form";
 import { choiceForm } from "./forms";
+import { write } from "./json";
 import { Content, Head, History, Meta, Words } from "./showing";
 
 const StaleBanner = later(async () => (await import("./parts")).StaleBanner, true);
 const Before = later(async () => (await import("./parts")).Before, true);
+const Origin = later(async () => (await import("./parts")).Origin, true);
+const Notes = later(async () => (await import("./parts")).Notes, true);
 const ClosedStrip = later(async () => (await import("./parts")).ClosedStrip, true);
 
 interface Props {
@@ -24,7 +29,7 @@ interface Props {
 }
 
 export function ItemPane({ id, focus, onward }: Props) {
-  const d = useMemo(() => new Deciding(id), [id]);
+  const d = useMemo(() => new Deciding(id, focus), [id]);
   const heading = useRef<HTMLHeadingElement>(null);
   const refs: Refs = {
     approve: useRef<HTMLButtonElement>(null),
@@ -48,7 +53,9 @@ export function ItemPane({ id, focus, onward }: Props) {
   }, [d]);
   const there = useComputed(() => d.seen.value !== null).value;
   useEffect(() => {
-    if (there && focus) heading.current?.focus({ preventScroll: true });
+    if (!there || !focus) return;
+    heading.current?.focus({ preventScroll: true });
+    scrollTo(0, 0); // it is read from its beginning
   }, [there]);
   const acts = useActs(d, extra, onward);
   useItemKeys(d, acts, refs);
@@ -87,10 +94,14 @@ export function ItemPane({ id, focus, onward }: Props) {
       {!seen.open && d.calm && seen.closed ? <ClosedStrip closed={seen.closed} /> : null}
       <Head seen={seen} editing={d.edit.value !== null} heading={heading} />
       <Content deciding={d} seen={seen} choose={choose} extra={extra} />
+      {seen.open && seen.forkedFrom && seen.item.call ? (
+        <Origin forkedFrom={seen.forkedFrom} run={seen.item.run} call={{ tool: seen.item.call.tool, arguments: new Map([...seen.item.call.arguments].map(([k, v]) => [k, json(exact(write(v)))])) }} />
+      ) : null}
       {seen.open && seen.item.kind === "approval" ? <Before item={id} /> : null}
       <Meta seen={seen} deciding={d} />
       {seen.open ? <Words text={seen.item.said} /> : null /* what it says by now, it did not say then */}
       <History seen={seen} />
+      <Notes deciding={d} seen={seen} onward={() => onward()} />
       {seen.open && !(d.stale.value?.how === "closed") ? <Bar deciding={d} item={seen.item} acts={acts} refs={refs} extra={extra} /> : null}
     </article>
   );

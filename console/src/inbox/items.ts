@@ -1,4 +1,5 @@
 /** What waits for a person, as the API tells it, with every value kept exactly. */
+import type { EarlierApproval } from "../generated/types";
 import type { Kind } from "../types";
 import { list, num, Num, obj, text, type Json, type Obj } from "./json";
 
@@ -42,6 +43,10 @@ export interface Item {
   escalated: boolean;
   /** Who decided it before without a signature that a worker trusts: it is open again. */
   disowned: string[];
+  /** A person, or `group:NAME`; "" for nobody. */
+  assigned: string;
+  /** When the reader wants to see it again; 0 if it was not put off. */
+  snoozed: number;
 }
 
 /** One person who must agree: of one of the groups (none: anybody). */
@@ -77,11 +82,20 @@ export interface Seen {
   open: boolean;
   status: string;
   attempts: Attempt[];
+  notes: Json[];
   votes: Vote[];
   closed: Closed | null;
   title: string;
   startedBy: string;
   agents: string[];
+  /** Where it stands in a flow, in words. */
+  place: string[];
+  /** `RUN@RECORD`, if its run is a fork. */
+  forkedFrom: string;
+  /** The approval that no longer counted when it was asked again. */
+  earlier: EarlierApproval | null;
+  /** Of what was approved, if that was edited. */
+  approvedDigest: string;
 }
 
 export function itemOf(from: Json | undefined): Item {
@@ -113,6 +127,8 @@ export function itemOf(from: Json | undefined): Item {
     requesters: list(o.get("requesters")).map(text),
     disowned: list(o.get("disowned")).map(text),
     escalated: o.get("escalated") === true,
+    assigned: text(o.get("assigned_to")),
+    snoozed: num(o.get("snoozed_until")),
   };
 }
 
@@ -158,12 +174,22 @@ export function seenOf(o: Obj): Seen {
     open: text(o.get("status")) === "open",
     status: text(o.get("run_status")),
     attempts: list(o.get("attempts")).map(attemptOf),
+    notes: list(o.get("notes")),
     votes: list(o.get("votes")).map(voteOf),
     closed: closed instanceof Map ? closedOf(closed) : null,
     title: text(o.get("title")),
     startedBy: text(o.get("started_by")),
     agents: list(o.get("agents")).map(text),
+    place: list(o.get("place")).map(text),
+    forkedFrom: text(o.get("forked_from")),
+    earlier: earlierOf(o.get("earlier")),
+    approvedDigest: text(o.get("approved_digest")),
   };
+}
+
+function earlierOf(from: Json | undefined): Seen["earlier"] {
+  if (!(from instanceof Map)) return null;
+  return { by: list(from.get("by")).map(text), at: num(from.get("at")), valid_for: num(from.get("valid_for")) };
 }
 
 function voteOf(from: Json): Vote {

@@ -2,6 +2,7 @@
  * JSON without loss. A number keeps its text (`1.0` is not `1`, and 2^53 + 1 has all its digits), an object the order of its
  * keys and any name for them: what is shown for approval, and what an edit sends back, must be what was there.
  */
+import { Big } from "../numbers";
 
 /** A number, as it was written. */
 export class Num {
@@ -171,8 +172,21 @@ export function from(value: unknown): Json {
   if (typeof value === "number") return new Num(JSON.stringify(value));
   if (typeof value === "string" || typeof value === "boolean") return value;
   if (value instanceof Num || value instanceof Map) return value;
+  if (value instanceof Big) return new Num(value.digits);
   if (Array.isArray(value)) return value.map(from);
   return new Map(Object.entries(value as object).map(([k, v]) => [k, from(v)]));
+}
+
+// In a line of a list
+
+export const BRIEF = 200;
+export const brief = (t: string): string => (t.length > BRIEF ? `${t.slice(0, BRIEF)}…` : t);
+
+/** A value in a few words. */
+export function short(v: Json): string {
+  if (typeof v === "string") return v ? brief(v) : '""';
+  if (v instanceof Num || v === null || typeof v === "boolean") return write(v);
+  return Array.isArray(v) ? `${v.length} in a list` : "{…}";
 }
 
 // Numbers by their text

@@ -5,11 +5,12 @@ import { now } from "../api";
 import { tick } from "../live";
 import { Link } from "../router";
 import { Icon } from "../ui";
-import { shownText } from "../visible";
+import { shownText, visible } from "../visible";
 import { count, rough } from "../words";
 import { afterUnhalt } from "../touched";
 import { escalatedWords, type Item } from "./items";
-import { afterwards, KINDS, titleOf } from "./naming";
+import { afterwards, isCheck, kindOf, titleOf } from "./naming";
+import { picked } from "./chosen";
 import { alikeCount, gone, itemBy, newer, order, showNewer, touched } from "./pending";
 
 export const ROW = 84;
@@ -87,15 +88,26 @@ function When({ item: i }: { item: Item }) {
 }
 
 function Row({ item: i, on, n, of, search }: { item: Item; on: boolean; n: number; of: number; search: string }) {
-  const [glyph, word] = KINDS[i.kind];
+  const [glyph, word] = kindOf(i);
   const { tool, rest } = titleOf(i);
   const leaving = gone.value.has(i.ref);
   const others = leaving ? 0 : alikeCount(i);
   const after = leaving ? "" : afterUnhalt(i.kind, [i.agent], i.call?.tool ?? "");
   const tone = i.kind === "error" || i.kind === "undo" ? "fail" : "wait";
-  const why = i.call?.reason || (i.kind === "limit" ? "extend it or stop" : i.kind === "in_doubt" ? "its end was not recorded" : "");
+  const why = i.call?.reason || (isCheck(i) ? "let it pass or stop" : i.kind === "limit" ? "extend it or stop" : i.kind === "in_doubt" ? "its end was not recorded" : "");
   return (
     <li class="il-at" style={{ top: `${n * ROW}px` }} aria-setsize={of} aria-posinset={n + 1} data-ref={i.ref}>
+      {leaving ? null : (
+        <label class="pick-item" title="Choose, to decide several at once">
+          <input
+            type="checkbox"
+            tabIndex={on ? 0 : -1}
+            aria-label={`Choose ${visible(`${tool} ${rest}`.trim())}`}
+            checked={picked.ids.value.has(i.ref)}
+            onChange={() => picked.toggle(i.ref)}
+          />
+        </label>
+      )}
       <Link to={addressOf(i.ref, search)} class={`il ${on ? "on" : ""} ${leaving ? "leaving" : ""}`} aria-current={on ? "true" : undefined}>
         <div class="row sm">
           <span class={tone}>
@@ -119,6 +131,11 @@ function Row({ item: i, on, n, of, search }: { item: Item; on: boolean; n: numbe
             {after || why ? " · " : ""}
             {shownText(after || why.slice(0, 200))}
           </span>
+          {i.assigned ? (
+            <span class="tag" data-assigned>
+              → {shownText(i.assigned)}
+            </span>
+          ) : null}
           {others ? (
             <span class="tag">
               <Icon name="copy" />

@@ -4,7 +4,7 @@ import { clock } from "../words";
 import { CHOICES, EXPIRY, KIND_WORDS, PROSE } from "../generated/words";
 import type { Kind } from "../types";
 import type { Closed, Item } from "./items";
-import { isObj, Num, text, write, type Json } from "./json";
+import { BRIEF, brief, isObj, short, text, type Json } from "./json";
 
 /** Kind → glyph, word, what is asked. */
 export const KINDS: Record<Kind, readonly [glyph: string, word: string, ask: string]> = {
@@ -17,14 +17,18 @@ export const KINDS: Record<Kind, readonly [glyph: string, word: string, ask: str
   event: kind("event", "clock"),
   timer: kind("timer", "clock"),
 };
+const CHECK = kind("check", "model");
 
-function kind(name: Kind, glyph: string): readonly [string, string, string] {
+/** The same for an item: what a hook asks is no limit. */
+export const kindOf = (i: Item): readonly [glyph: string, word: string, ask: string] => (isCheck(i) ? CHECK : KINDS[i.kind]);
+
+/** Whether it is a hook that asks. */
+export const isCheck = (i: Item): boolean => i.kind === "limit" && isObj(i.payload) && text(i.payload.get("hook")) !== "";
+
+function kind(name: Kind | "check", glyph: string): readonly [string, string, string] {
   const found = KIND_WORDS[name];
   return [glyph, found?.word ?? name, found?.asks ?? name];
 }
-
-const BRIEF = 200;
-const brief = (t: string): string => (t.length > BRIEF ? `${t.slice(0, BRIEF)}…` : t);
 
 /** The prose in a payload, if there is any. */
 export function prose(payload: Json): string {
@@ -51,18 +55,13 @@ export function titleOf(i: Item): { tool: string; rest: string } {
   }
   if (i.kind === "in_doubt") return { tool, rest: "may have happened" };
   if (i.kind === "undo") return { tool: brief(isObj(i.payload) ? text(i.payload.get("undo")) : ""), rest: "could not be undone" };
+  if (isCheck(i)) return { tool: "", rest: brief(prose(i.payload)) };
   if (i.kind === "limit")
     return {
       tool: "",
       rest: brief(isObj(i.payload) ? `${text(i.payload.get("condition")) || "a limit"} is reached` : "a limit is reached"),
     };
   return { tool: "", rest: brief(prose(i.payload) || (i.payload === null ? i.type : short(i.payload))) };
-}
-
-function short(v: Json): string {
-  if (typeof v === "string") return brief(v);
-  if (v instanceof Num || v === null || typeof v === "boolean") return write(v);
-  return Array.isArray(v) ? `${v.length} in a list` : "{…}";
 }
 
 /** What an item's heading says, if it is not a tool's name. */
@@ -76,7 +75,7 @@ export function headingOf(i: Item): string {
         : `${brief(i.type)}: an answer is needed`;
   }
   if (i.kind === "limit") return titleOf(i).rest;
-  return KINDS[i.kind][2];
+  return kindOf(i)[2];
 }
 
 /** What happens when its time is over, and when that is. */

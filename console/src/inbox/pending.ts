@@ -22,10 +22,13 @@ export interface Filters {
   agent: string;
   text: string;
   mine: boolean;
+  /** What the reader has put off, and nothing else. */
+  snoozed: boolean;
 }
 export const filters = computed<Filters>(() => {
   const q = query.value;
-  return { kind: q.get("kind") ?? "", agent: q.get("agent") ?? "", text: q.get("text") ?? "", mine: q.get("mine") === "true" };
+  const is = (name: string): boolean => q.get(name) === "true";
+  return { kind: q.get("kind") ?? "", agent: q.get("agent") ?? "", text: q.get("text") ?? "", mine: is("mine"), snoozed: is("snoozed") };
 });
 export const filtered = computed(() => Object.values(filters.value).some(Boolean));
 const keyed = computed(() => JSON.stringify(filters.value));
@@ -48,8 +51,31 @@ export const agents = signal<string[]>([]);
 
 export const itemBy = (ref: string): Item | undefined => items.get(ref);
 
+const wanted = (i: Item): boolean => i.snoozed > now() === filters.peek().snoozed;
+
+/** How many items the reader has put off. */
+export const asleep = signal(0);
+
+/** What is on an item has changed. */
+export function marked(ref: string, assigned: string, snoozed: number): void {
+  const i = items.get(ref);
+  if (!i || (i.assigned === assigned && i.snoozed === snoozed)) return;
+  items.set(ref, { ...i, assigned, snoozed });
+  batch(() => {
+    order.value = sorted(order.peek().includes(ref) ? order.peek() : [...order.peek(), ref]);
+    asleep.value += Number(snoozed > now()) - Number(i.snoozed > now());
+  });
+}
+
+/** Its time has come: it waits behind the count, as what is new does. */
+function back(i: Item): void {
+  items.set(i.ref, { ...i, snoozed: 0 });
+  asleep.value -= 1;
+  if (!filters.peek().snoozed) newer.value = [...newer.peek(), i.ref];
+}
+
 function sorted(refs: Iterable<string>): string[] {
-  const found = [...refs].flatMap((ref) => items.get(ref) ?? []);
+  const found = [...refs].flatMap((ref) => items.get(ref) ?? []).filter(wanted);
   return found.sort(byUrgency).map((i) => i.ref);
 }
 
@@ -82,7 +108,7 @@ async function pages(since: number | undefined, signal: AbortSignal, take: (foun
   for (let n = 0; n < MOST / PAGE; n += 1) {
     const answer = await ask(
       "/inbox",
-      { kind: f.kind, agent: f.agent, text: f.text, mine: f.mine || undefined, since, after, limit: PAGE },
+      { kind: f.kind, agent: f.agent, text: f.text, mine: f.mine || undefined, snoozed: true, since, after, limit: PAGE },
       signal,
     );
     take(list(answer.get("items")).map(itemOf));
@@ -134,6 +160,7 @@ function show(found: ReadonlyMap<string, Item>): void {
     newer.value = [];
     gone.value = new Map();
     order.value = sorted(found.keys());
+    asleep.value = [...found.values()].filter((i) => i.snoozed > now()).length;
     if (names.size !== agents.peek().length) agents.value = [...names].sort();
   });
 }
@@ -143,7 +170,7 @@ function compared(found: ReadonlyMap<string, Item>): void {
   const shown = new Set(order.peek());
   for (const [ref, i] of found) items.set(ref, i);
   closed([...shown].filter((ref) => !found.has(ref)));
-  newer.value = [...found.keys()].filter((ref) => !shown.has(ref));
+  newer.value = [...found.values()].filter((i) => wanted(i) && !shown.has(i.ref)).map((i) => i.ref);
   if (!shown.size) showNewer();
 }
 
@@ -193,8 +220,9 @@ export function closed(refs: readonly string[]): void {
   });
 }
 
-/** Take away what is decided, if no hand is near. */
+/** Take away what is decided, if no hand is near; bring back what was put off. */
 function sweep(): void {
+  for (const i of items.values()) if (i.snoozed && i.snoozed <= now()) back(i);
   for (const ref of order.peek()) {
     const item = items.get(ref);
     const until = item?.expiresAt ?? Number.MAX_VALUE;

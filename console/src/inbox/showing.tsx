@@ -6,16 +6,18 @@ import { Link, to } from "../router";
 import { Countdown, Icon, Time } from "../ui";
 import { hidden, Visible, visible } from "../visible";
 import { EFFECTS } from "../generated/words";
+import { AskedAgain } from "../told";
 import { grouped } from "../words";
 import type { Deciding } from "./deciding";
 import { diff } from "./diff";
 import type { Form } from "./form";
 import { escalatedWords, stepOf, type Item, type Seen } from "./items";
 import { isObj, text, type Json } from "./json";
-import { afterwards, headingOf, KINDS, prose } from "./naming";
+import { afterwards, headingOf, kindOf, prose } from "./naming";
 import { Hiding, Rows, Whole } from "./reading";
 
 const Fields = later(async () => (await import("./parts")).Fields, true);
+const Files = later(async () => (await import("./parts")).Files, true);
 const Choices = later(async () => (await import("./parts")).Choices, true);
 
 function Crumbs({ seen }: { seen: Seen }) {
@@ -36,8 +38,8 @@ function Crumbs({ seen }: { seen: Seen }) {
       {step ? (
         <span class="row">
           <Icon name="right" />
-          <Link to={`${run}?step=${encodeURIComponent(step)}`}>
-            step <Visible text={step} />
+          <Link to={`${run}?step=${encodeURIComponent(step)}`} title={visible(step)}>
+            {seen.place.length ? <Visible text={seen.place.join(" › ")} /> : <>step {visible(step)}</>}
           </Link>
         </span>
       ) : null}
@@ -52,7 +54,7 @@ export function Head({ seen, editing, heading }: { seen: Seen; editing: boolean;
   return (
     <header class="act">
       <div class="row sm t3 over">
-        <span>{editing ? "Edit this action" : headingOf(i) === KINDS[i.kind][2] && !c ? KINDS[i.kind][1] : KINDS[i.kind][2]}</span>
+        <span>{editing ? "Edit this action" : headingOf(i) === kindOf(i)[2] && !c ? kindOf(i)[1] : kindOf(i)[2]}</span>
         <span class="grow" />
         <Crumbs seen={seen} />
       </div>
@@ -62,6 +64,11 @@ export function Head({ seen, editing, heading }: { seen: Seen; editing: boolean;
       {c?.description ? <Definition text={c.description} /> : null}
       {c && hidden(c.tool) ? <Hiding n={hidden(c.tool)} /> : null}
       {words ? <div class="sm t3">the agent’s own words, not checked</div> : null}
+      {seen.earlier ? (
+        <p class="def">
+          <AskedAgain of={seen.earlier} />
+        </p>
+      ) : null}
       {i.disowned.length ? (
         <p class="t2 def" data-disowned>
           Open again: not signed by anybody this worker trusts: <Visible text={i.disowned.join(", ")} />
@@ -152,6 +159,7 @@ export function Content({
           label={i.call ? "Arguments" : "What it says"}
         />
       ) : null}
+      {rows !== undefined ? <Files run={i.run} value={rows} /> : null}
       {i.kind === "question" && d.answer.value && seen.open ? <Fields form={d.answer.value} root="answer" off={off} /> : null}
       {i.choices.length && seen.open ? <Choices deciding={d} item={i} choose={choose} extra={extra} off={off} /> : null}
       {!seen.open && seen.closed && seen.closed.why === "value" ? <Rows value={seen.closed.value} label="Answer" /> : null}
@@ -216,8 +224,12 @@ export function Meta({ seen, deciding: d }: { seen: Seen; deciding: Deciding }) 
       <Seats item={i} />
       {i.call ? (
         <div>
-          <h3>Digest of what is shown</h3>
-          {d.edit.value ? (
+          <h3>{seen.approvedDigest ? "Digest: asked → approved" : "Digest of what is shown"}</h3>
+          {seen.approvedDigest ? (
+            <span class="mono" data-digests>
+              <del title={i.digest}>{grouped(i.digest)}</del> → <ins title={seen.approvedDigest}>{grouped(seen.approvedDigest)}</ins>
+            </span>
+          ) : d.edit.value ? (
             <span class="t2">new, when approved</span>
           ) : (
             <span class="mono" title={i.digest}>
@@ -229,6 +241,8 @@ export function Meta({ seen, deciding: d }: { seen: Seen; deciding: Deciding }) 
               <>
                 this was <span class="mono">{grouped(i.digest)}</span>
               </>
+            ) : seen.approvedDigest ? (
+              "exactly what was approved runs, or nothing"
             ) : (
               "exactly this runs, or nothing"
             )}

@@ -1,6 +1,6 @@
 /** Who wanted what, and what became of it: every command, also those that were refused, newest first, in words. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { denied, get } from "../api";
+import { denied } from "../api";
 import { Top } from "../frame";
 import { useKeys } from "../keys";
 import { listen } from "../live";
@@ -13,13 +13,14 @@ import { count, exactTime, many } from "../words";
 import type { AuditEntry } from "../generated/types";
 import { wear } from "../late_style";
 import style from "./audit.late.css";
+import { Chain } from "./audit_chain";
 import { copyLine, Line } from "./audit_line";
-import { csv, filtered, FIELDS, read, readAll, save, wanted, type Field, type Wanted } from "./audit_query";
+import { exported, filtered, FIELDS, read, save, wanted, type Field, type Wanted } from "./audit_query";
 
 const VERBS: [string, string][] = [
-  ["", "Every verb"], ["approve", "Approved"], ["deny", "Denied"], ["value", "Answered"], ["expire", "Expired"], ["escalate", "Escalated"], ["start", "Started"], ["say", "Wrote to"],
+  ["", "Every verb"], ["approve", "Approved"], ["deny", "Denied"], ["value", "Answered"], ["expire", "Expired"], ["escalate", "Escalated"], ["veto", "Vetoed"], ["start", "Started"], ["say", "Wrote to"],
   ["pause", "Paused"], ["resume", "Resumed"], ["cancel", "Cancelled"], ["halt", "Halted"], ["unhalt", "Halt lifted"],
-  ["fork", "Forked"], ["import", "Imported"], ["erase", "Erased"],
+  ["fork", "Forked"], ["again", "Ran again"], ["import", "Imported"], ["erase", "Erased"],
 ];
 const ONLY = [
   ["", "Everything"],
@@ -71,8 +72,8 @@ export function AuditPage() {
         <h1 class="grow">Audit</h1>
         <Search value={w.q} />
         <Export w={w} />
-        <Verify />
       </div>
+      <Chain newer={newer} />
       <Filters w={w} rows={rows} />
       <div class="row filters">
         <div class="seg" role="radiogroup" aria-label="Which entries">
@@ -192,9 +193,16 @@ const NAMES: [Field, string, (e: AuditEntry) => string][] = [
 ];
 
 function Filters({ w, rows }: { w: Wanted; rows: AuditEntry[] }) {
+  // On a phone the lines come first; what filters is counted, and a tap away.
+  const [open, setOpen] = useState(false);
+  const chosen = [...NAMES.map(([name]) => w[name]), w.verb, w.day].filter(Boolean).length;
   const set = (name: Field) => (e: { currentTarget: { value: string } }) => setQuery({ [name]: e.currentTarget.value.trim(), line: null });
   return (
-    <div class="au-filters" role="group" aria-label="Filters">
+    <>
+    <button type="button" class="b au-more" aria-expanded={open} onClick={() => setOpen(!open)}>
+      {chosen ? `${chosen} ${chosen === 1 ? "filter" : "filters"}` : "Filters"}
+    </button>
+    <div class={`au-filters ${open ? "open" : ""}`} role="group" aria-label="Filters">
       {NAMES.map(([name, word, of]) => (
         <label key={name}>
           <span class="lb">{word}</span>
@@ -237,6 +245,7 @@ function Filters({ w, rows }: { w: Wanted; rows: AuditEntry[] }) {
         </button>
       ) : null}
     </div>
+    </>
   );
 }
 
@@ -276,11 +285,10 @@ function Export({ w }: { w: Wanted }) {
   const run = async (kind: string): Promise<void> => {
     setBusy(true);
     try {
-      const { lines, cut } = await readAll(w);
-      const name = `audit-${exactTime(Date.now() / 1000).slice(0, 10)}`;
-      if (kind === "csv") save(`${name}.csv`, "text/csv", csv(lines));
-      else save(`${name}.ndjson`, "application/x-ndjson", lines.map((e) => `${JSON.stringify(e)}\n`).join(""));
-      say(`${count(lines.length, "line")} exported.${cut ? " There are more: narrow the filters." : ""}`);
+      const file = await exported(w, kind);
+      const name = `audit-${exactTime(Date.now() / 1000).slice(0, 10)}.${kind}`;
+      save(name, kind === "csv" ? "text/csv" : "application/x-ndjson", file.text);
+      say(`${count(file.lines, "line")} exported.${file.complete ? "" : " There are more: narrow the filters."}`);
     } catch (e) {
       refused("Not exported", e);
     } finally {
@@ -297,39 +305,5 @@ function Export({ w }: { w: Wanted }) {
       </select>
       <Icon name="chev" />
     </label>
-  );
-}
-
-/** Read every journal, the chains of the audit and its seals again, and say how far that goes. */
-function Verify() {
-  const [busy, setBusy] = useState(false);
-  const [found, setFound] = useState<{ broken: string[]; says: string } | null>(null);
-  const broken = found?.broken ?? [];
-  const run = (): void => {
-    setBusy(true);
-    get<{ broken: string[]; says: string }>("/audit/verify")
-      .then(
-        setFound,
-        (e: unknown) => refused("Not checked", e),
-      )
-      .finally(() => setBusy(false));
-  };
-  return (
-    <>
-      {found === null ? null : broken.length ? (
-        <span class="st fail" role="alert">
-          <Icon name="fail" />
-          {count(broken.length, "thing is", "things are")} broken: <Visible text={broken.slice(0, 3).join("; ")} />
-        </span>
-      ) : (
-        <span class="st done" role="status">
-          <Icon name="done" />
-          <Visible text={found.says} />
-        </span>
-      )}
-      <Button off={denied("admin")} busy={busy ? "Checking…" : ""} onClick={run} name="verify">
-        Check everything
-      </Button>
-    </>
   );
 }

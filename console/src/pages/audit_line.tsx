@@ -48,12 +48,14 @@ function Beside({ entry: e }: { entry: AuditEntry }) {
   const facts = [
     e.agent && <span>{e.agent}</span>,
     isRun(e) && <code>{shortId(e.run_id)}</code>,
-    e.refused ? (
+    e.told.void ? (
+      <span class="fail" data-void>
+        {e.told.void}
+      </span>
+    ) : e.refused ? (
       <span class="fail">
         refused: <Visible text={e.refused} />
       </span>
-    ) : e.seq ? (
-      `record ${many(e.seq)}`
     ) : null,
     e.origin && (
       <>
@@ -74,14 +76,15 @@ function Beside({ entry: e }: { entry: AuditEntry }) {
 }
 
 export function Line({ entry: e, open }: { entry: AuditEntry; open: boolean }) {
-  const glyph = e.refused ? "fail" : (GLYPHS[e.verdict || e.verb] ?? "audit");
+  const bad = Boolean(e.refused || e.told.void);
+  const glyph = bad ? "fail" : (GLYPHS[e.verdict || e.verb] ?? "audit");
   return (
     <li class={open ? "au open" : "au"} data-verb={e.verb} data-refused={e.refused ? "" : undefined}>
       <button type="button" class="au-row" aria-expanded={open} data-line={e.cursor} onClick={() => setQuery({ line: open ? null : e.cursor })}>
         <time class="t3 num" dateTime={new Date(e.at * 1000).toISOString()} title={exactTime(e.at)}>
           {clock(e.at)}
         </time>
-        <span class={e.refused ? "fail" : "t2"}>
+        <span class={bad ? "fail" : "t2"}>
           <Icon name={glyph} />
         </span>
         <span class="au-text">
@@ -107,7 +110,7 @@ const Fact = ({ name, text }: { name: string; text: string }) =>
 
 function Opened({ entry: e }: { entry: AuditEntry }) {
   const more = Object.entries(e.more).filter(([, v]) => v !== "" && v !== null);
-  const outcome = e.refused ? `refused: ${e.refused}` : e.seq ? `record ${e.seq} of the run` : "done";
+  const outcome = e.told.void ? `nothing: it ${e.told.void}` : e.refused ? `refused: ${e.refused}` : e.seq ? `record ${e.seq} of the run` : "done";
   return (
     <div class="au-open">
       <div class="au-two">

@@ -1,6 +1,6 @@
 /** What of the audit is wanted: the filters in the address, as the API takes them, and the lines as files. */
-import { get } from "../api";
-import type { AuditEntry } from "../generated/types";
+import { get, post } from "../api";
+import type { AuditEntry, AuditExport } from "../generated/types";
 import { query } from "../router";
 import type { Page } from "../types";
 
@@ -32,40 +32,10 @@ function params(w: Wanted, after: string | null, limit: number): Record<string, 
 export const read = (w: Wanted, after: string | null, limit: number, signal?: AbortSignal): Promise<Page<AuditEntry>> =>
   get<Page<AuditEntry>>("/audit", params(w, after, limit), signal);
 
-const MOST = 50_000;
-
-/** Every line that is wanted, newest first; `cut` if there are more than a file takes. */
-export async function readAll(w: Wanted): Promise<{ lines: AuditEntry[]; cut: boolean }> {
-  const lines: AuditEntry[] = [];
-  let after: string | null = null;
-  do {
-    const page: Page<AuditEntry> = await read(w, after, 200);
-    lines.push(...page.items);
-    after = page.after;
-  } while (after && lines.length < MOST);
-  return { lines, cut: after !== null };
-}
-
-/** A line as a sentence. */
-export function told(entry: AuditEntry): string {
-  const t = entry.told;
-  const rest = t.changes.map((c) => `${c.name} ${c.was || "–"} → ${c.now || "–"}`);
-  if (t.note) rest.push(`“${t.note}”`);
-  const text = [t.who, t.did, t.what].filter(Boolean).join(" ") + (rest.length ? `: ${rest.join(", ")}` : "");
-  return t.refused ? `${text} (refused: ${t.refused})` : text;
-}
-
-const COLUMNS = ["at", "by", "verb", "verdict", "run_id", "agent", "tool", "origin", "refused", "note"] as const;
-
-/** What a spreadsheet would take for a formula begins with an apostrophe. */
-function cell(value: string | number): string {
-  const text = typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
-export function csv(lines: AuditEntry[]): string {
-  const rows = lines.map((e) => [...COLUMNS.map((name) => e[name]), told(e), e.number, e.head].map(cell).join(","));
-  return [[...COLUMNS, "told", "number", "head"].join(","), ...rows, ""].join("\r\n");
+/** Every line that is wanted, as a file: the server makes it, and writes down who took it. */
+export function exported(w: Wanted, format: string): Promise<AuditExport> {
+  const { limit: _, ...wantedLines } = params(w, null, 0);
+  return post<AuditExport>("/audit/export", { format, ...wantedLines });
 }
 
 /** Give a file to the person. */

@@ -1,20 +1,80 @@
 /** Who is told of events, and what has not arrived. */
 import { useState } from "preact/hooks";
-import { get, intent, post } from "../api";
+import { get, post } from "../api";
 import { Dialog } from "../dialog";
-import { TOPICS } from "../generated/words";
+import { OCCASIONS } from "../generated/words";
 import { useLoaded } from "../loading";
 import { Failure } from "../states";
 import { Button, Command, Pill, refused, sentence, Time, toast } from "../ui";
 import { Visible } from "../visible";
 import { count } from "../words";
+import { useWish } from "../wish";
 import type { EndpointView as Endpoint, LetterView as Letter, TestedEndpoint as Tested } from "../generated/types";
 import type { Page } from "../types";
 
+/** Of what somebody is told, in words. */
+export const occasions = (topics: readonly string[]): string => topics.map((t) => OCCASIONS[t] ?? t).join("; ");
+
+export function Occasions({ chosen, set }: { chosen: readonly string[]; set: (next: string[]) => void }) {
+  return (
+    <>
+      {Object.entries(OCCASIONS).map(([topic, words]) => (
+        <label key={topic} class="row sm">
+          <input
+            type="checkbox"
+            checked={chosen.includes(topic)}
+            onChange={(e) => set(e.currentTarget.checked ? [...chosen, topic] : chosen.filter((x) => x !== topic))}
+          />
+          {sentence(words).slice(0, -1)}
+        </label>
+      ))}
+    </>
+  );
+}
+
+/** Sends a message that nothing depends on, and says what came of it. */
+export function SendTest({ path, name, shown }: { path: string; name: string; shown: string }) {
+  const [busy, setBusy] = useState(false);
+  const send = (): void => {
+    setBusy(true);
+    post<Tested>(path, { name })
+      .then(
+        (a) => {
+          const said = sentence(`${a.says} after ${a.took.toFixed(1)} s`);
+          if (a.arrived) toast("done", `A test was taken for ${shown}.`, said);
+          else toast("fail", `The test did not arrive at ${shown}.`, said);
+        },
+        (e: unknown) => refused("No test sent", e),
+      )
+      .finally(() => setBusy(false));
+  };
+  return (
+    <Button busy={busy ? "Sending…" : ""} label={`Send a test to ${shown}`} onClick={send}>
+      Send a test
+    </Button>
+  );
+}
+
+/** How it stands with an endpoint: what it has not taken yet, or will never. */
+function Delivery({ letters, name }: { letters: readonly Letter[] | null; name: string }) {
+  if (!letters) return null;
+  const mine = letters.filter((l) => l.endpoint === name);
+  const dead = mine.filter((l) => l.state === "dead");
+  const last = (dead.length ? dead : mine).at(-1);
+  if (!last) return <span class="sm done row">{"nothing undelivered"}</span>;
+  const held = mine.every((l) => l.error === "quiet hours");
+  return (
+    <span class={`sm row ${dead.length ? "fail" : held ? "t3" : "wait"}`}>
+      {dead.length ? `${dead.length} not delivered` : held ? `${mine.length} kept for after quiet hours` : `${mine.length} waiting`}
+      {last.error && !held ? <Visible text={`: ${last.error}`} /> : null}
+    </span>
+  );
+}
+
 export function Endpoints() {
   const { data, error, again } = useLoaded((s) => get<Page<Endpoint>>("/endpoints", {}, s), []);
+  const letters = useLoaded((s) => get<Page<Letter>>("/letters", { limit: 200 }, s), []);
   const [adding, setAdding] = useState(false);
-  const [testing, setTesting] = useState("");
   const remove = (name: string): void => {
     post("/endpoints/remove", { name }).then(
       () => {
@@ -24,37 +84,24 @@ export function Endpoints() {
       (e: unknown) => refused("Not removed", e),
     );
   };
-  const test = (name: string): void => {
-    setTesting(name);
-    post<Tested>("/endpoints/test", { name })
-      .then(
-        (a) => {
-          const said = sentence(`${a.says} after ${a.took.toFixed(1)} s`);
-          if (a.arrived) toast("done", `A test arrived at ${name}.`, said);
-          else toast("fail", `The test did not arrive at ${name}.`, said);
-        },
-        (e: unknown) => refused("No test sent", e),
-      )
-      .finally(() => setTesting(""));
-  };
   return (
     <section class="card pad stack" aria-labelledby="set-told">
       <div class="row">
         <h2 id="set-told" class="grow">
-          Who is told
+          Where messages go
         </h2>
-        <Button onClick={() => setAdding(true)}>Add a webhook…</Button>
+        <Button onClick={() => setAdding(true)}>Add…</Button>
       </div>
       {error && !data ? <Failure error={error} again={again} /> : null}
       {data && !data.items.length ? (
         <p class="t2">
-          Nobody yet. A webhook hears of new approvals, of runs that end, and of halts; what it gets is signed, and never contains a link
-          that decides.
+          To nobody yet. A chat room, a mailbox or a program of yours can be told of new approvals, of runs that end, and of halts. A message
+          says exactly what waits, and never contains a link that decides.
         </p>
       ) : null}
       <ul class="told">
         {(data?.items ?? []).map((e) => (
-          <li key={e.name} class="row">
+          <li key={e.name} class="row wrap">
             <div class="grow">
               <b>
                 <Visible text={e.name} />
@@ -63,12 +110,16 @@ export function Endpoints() {
                 <Visible text={e.url} />
               </span>
               <div class="sm t3">
-                {e.topics.length ? e.topics.join(", ") : "everything"} · since <Time at={e.at} />
+                {e.person ? (
+                  <>
+                    for <Visible text={e.person} /> alone, as they chose:{" "}
+                  </>
+                ) : null}
+                {e.topics.length ? occasions(e.topics) : "everything"} · since <Time at={e.at} />
               </div>
+              <Delivery letters={letters.data?.items ?? null} name={e.name} />
             </div>
-            <Button busy={testing === e.name ? "Sending…" : ""} label={`Send a test to ${e.name}`} onClick={() => test(e.name)}>
-              Send a test
-            </Button>
+            <SendTest path="/endpoints/test" name={e.name} shown={e.name} />
             <Button look="q" label={`Remove ${e.name}`} onClick={() => remove(e.name)}>
               Remove
             </Button>
@@ -87,26 +138,64 @@ export function Endpoints() {
   );
 }
 
+type Kind = "webhook" | "chat" | "mail";
+const PATHS: Record<Kind, string> = { webhook: "/endpoints", chat: "/endpoints/chat", mail: "/endpoints/mail" };
+const KINDS: readonly (readonly [Kind, string, string])[] = [
+  ["chat", "A chat room", "Slack, Teams, Discord or Google Chat. Make an incoming webhook for the room there, and paste its address."],
+  ["mail", "A mailbox", "Sent through your mail server, which must be public and speak TLS."],
+  ["webhook", "A webhook", "A program of yours. What it gets is signed."],
+];
+const NAMED = /^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$/;
+const HTTPS = /^https:\/\/[^/\s]+/;
+
+interface Mail {
+  server: string;
+  port: string;
+  user: string;
+  password: string;
+  sender: string;
+  to: string;
+}
+const FIELDS: readonly (readonly [keyof Mail, string, string])[] = [
+  ["to", "To", "email"],
+  ["sender", "From, if it is another one", "email"],
+  ["server", "Mail server", "text"],
+  ["port", "Port", "number"],
+  ["user", "User", "text"],
+  ["password", "Password", "password"],
+];
+
+/** What is missing, as a person would be told. */
+function missing(kind: Kind, name: string, url: string, mail: Mail): string {
+  if (!NAMED.test(name)) return "give it a name of letters and digits";
+  if (kind !== "mail") return HTTPS.test(url) ? "" : "the address begins with https://";
+  if (!mail.to.includes("@")) return "say to whom the mail goes";
+  return mail.server ? "" : "name the mail server";
+}
+
 function AddEndpoint({ close }: { close: () => void }) {
+  const [kind, setKind] = useState<Kind>("chat");
   const [name, setName] = useState("");
-  const [url, setUrl] = useState("https://");
+  const [url, setUrl] = useState("");
+  const [mail, setMail] = useState<Mail>({ server: "", port: "587", user: "", password: "", sender: "", to: "" });
   const [topics, setTopics] = useState<string[]>([]);
   const [busy, setBusy] = useState(false);
   const [secret, setSecret] = useState("");
-  const [key, setKey] = useState(intent);
-  const off = !/^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$/.test(name)
-    ? "give it a name of letters and digits"
-    : !/^https:\/\/[^/\s]+/.test(url)
-      ? "the address begins with https://"
-      : "";
+  const wish = useWish();
+  const off = missing(kind, name, url, mail);
   const send = (): void => {
     if (off || busy) return;
     setBusy(true);
-    post<{ secret: string }>("/endpoints", { name, url, ...(topics.length ? { topics } : {}) }, key)
+    const given = Object.entries({ ...mail, port: Number(mail.port) || 587 }).filter(([, value]) => value !== "");
+    const where = kind === "mail" ? Object.fromEntries(given) : { url };
+    wish.send<{ secret?: string }>(PATHS[kind], { name, ...where, ...(topics.length ? { topics } : {}) })
       .then(
-        (a) => setSecret(a.secret),
+        (a) => {
+          if (a.secret) return setSecret(a.secret);
+          toast("done", `${name} is told from now on.`, "Send a test to see that it arrives.");
+          close();
+        },
         (e: unknown) => {
-          setKey(intent());
           refused("Not added", e);
         },
       )
@@ -115,6 +204,7 @@ function AddEndpoint({ close }: { close: () => void }) {
   if (secret) {
     return (
       <Dialog
+        key="secret"
         title={`${name} is told from now on`}
         close={close}
         lead={<p class="t2">This is its secret, by which it can check who writes. It is shown this once.</p>}
@@ -135,42 +225,71 @@ function AddEndpoint({ close }: { close: () => void }) {
   }
   return (
     <Dialog
-      title="Add a webhook"
+      title="Tell somebody of events"
       close={close}
       footer={
         <>
+          {off && name ? <span class="sm t2">{sentence(off)}</span> : null}
           <span class="grow" />
           <Button look="q" onClick={close}>
             Not yet
           </Button>
-          <Button look="p" off={off} busy={busy ? "Sending…" : ""} onClick={send}>
+          <Button look="p" off={off} busy={busy ? "Sending…" : ""} onClick={send} name="add-endpoint">
             Add
           </Button>
         </>
       }
     >
       <div class="stack">
+        <fieldset class="stack tight">
+          <legend class="lb">Who</legend>
+          {KINDS.map(([id, word, what]) => (
+            <label key={id} class="row sm">
+              <input type="radio" name="kind" checked={kind === id} onChange={() => setKind(id)} {...(id === "chat" ? { "data-first": true } : {})} />
+              <span>
+                {word} <span class="t3">{what}</span>
+              </span>
+            </label>
+          ))}
+        </fieldset>
         <label class="stack">
           <span class="lb">Name</span>
-          <input class="inp sans" data-first value={name} onInput={(e) => setName(e.currentTarget.value)} maxLength={100} />
+          <input class="inp sans" value={name} onInput={(e) => setName(e.currentTarget.value)} maxLength={100} />
         </label>
-        <label class="stack">
-          <span class="lb">Address</span>
-          <input class="inp" value={url} onInput={(e) => setUrl(e.currentTarget.value.trim())} maxLength={2000} />
-        </label>
+        {kind === "mail" ? (
+          <div class="topics">
+            {FIELDS.map(([field, word, type]) => (
+              <label key={field} class="stack">
+                <span class="lb">{word}</span>
+                <input
+                  class="inp sans"
+                  type={type}
+                  autocomplete="off"
+                  value={mail[field]}
+                  onInput={(e) => setMail({ ...mail, [field]: e.currentTarget.value })}
+                  maxLength={500}
+                />
+              </label>
+            ))}
+          </div>
+        ) : (
+          <label class="stack">
+            <span class="lb">Address</span>
+            <input
+              class="inp"
+              placeholder={kind === "chat" ? "https://hooks.slack.com/services/…" : "https://…"}
+              autocomplete="off"
+              value={url}
+              onInput={(e) => setUrl(e.currentTarget.value.trim())}
+              maxLength={2000}
+            />
+          </label>
+        )}
+        {kind === "webhook" ? null : <p class="sm t3">{kind === "mail" ? "The password" : "The address"} is kept in the store and never shown again. Nothing can be decided in a message.</p>}
         <fieldset class="stack">
           <legend class="lb">Told of, nothing chosen means everything</legend>
           <div class="topics">
-            {TOPICS.map((t) => (
-              <label key={t} class="row sm">
-                <input
-                  type="checkbox"
-                  checked={topics.includes(t)}
-                  onChange={(e) => setTopics((old) => (e.currentTarget.checked ? [...old, t] : old.filter((x) => x !== t)))}
-                />
-                {t}
-              </label>
-            ))}
+            <Occasions chosen={topics} set={setTopics} />
           </div>
         </fieldset>
       </div>
@@ -187,19 +306,19 @@ export function Letters() {
     <section class="card pad stack" aria-labelledby="set-letters">
       <div class="row">
         <h2 id="set-letters" class="grow">
-          Not arrived
+          Not delivered
         </h2>
         <Button look="q" onClick={again}>
           Look again
         </Button>
       </div>
       {error && !data ? <Failure error={error} again={again} /> : null}
-      {data && !data.items.length ? <p class="t2">Everything has arrived.</p> : null}
+      {data && !data.items.length ? <p class="t2">Everything was delivered.</p> : null}
       <ul class="told">
         {(data?.items ?? []).map((l) => (
-          <li key={l.n} class="row" data-letter={l.n}>
+          <li key={l.n} class="row wrap" data-letter={l.n}>
             <div class="grow">
-              <Pill status={l.state === "dead" ? "failed" : "ready"} bare /> <b>{l.topic}</b> to <Visible text={l.endpoint} />
+              <Pill status={l.state === "dead" ? "failed" : "ready"} bare /> <b>{OCCASIONS[l.topic] ?? l.topic}</b>, to <Visible text={l.endpoint} />
               <div class="sm t3">
                 <Time at={l.at} /> · {count(l.tries, "try", "tries")}
                 {l.error ? (

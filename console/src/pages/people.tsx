@@ -1,6 +1,6 @@
 /** Who may use it, in what role, with which keys; and the sessions that are open. */
 import { useState } from "preact/hooks";
-import { get, intent, me, now, post } from "../api";
+import { get, me, now, post } from "../api";
 import { Dialog } from "../dialog";
 import type { KeyView as Key, NewKey, PersonView as Person, SessionView as Session } from "../generated/types";
 import { ROLES } from "../generated/words";
@@ -10,6 +10,7 @@ import type { Page } from "../types";
 import { Button, Command, refused, Time, toast } from "../ui";
 import { Visible } from "../visible";
 import { count, remaining } from "../words";
+import { useWish } from "../wish";
 
 type Role = Person["role"];
 const CHOICES = Object.keys(ROLES) as Role[];
@@ -79,7 +80,7 @@ export function People() {
           <PersonRow key={p.name} person={p} change={change} ask={setAsked} />
         ))}
       </ul>
-      <details>
+      <details open={data?.items.length === 0 && innerWidth > 640}>
         <summary>What each role may do</summary>
         <dl class="kv">
           {CHOICES.map((role) => (
@@ -128,6 +129,16 @@ function PersonRow({ person, change, ask }: { person: Person; change: (p: Person
         </b>{" "}
         {person.name === me.value?.name ? <span class="t3 sm">you</span> : null}
         <div class="sm t3">
+          {person.tenant ? (
+            <>
+              tenant <Visible text={person.tenant} /> ·{" "}
+            </>
+          ) : null}
+          {person.grants.length ? (
+            <>
+              <Visible text={person.grants.join("; ")} /> ·{" "}
+            </>
+          ) : null}
           {person.groups.length ? <Visible text={person.groups.join(", ")} /> : "no groups"} · {count(person.keys.length, "key", "keys")}
           {expiring.length ? (
             <>
@@ -182,18 +193,17 @@ function Add({ close }: { close: (next?: Asked | null) => void }) {
   const [groups, setGroups] = useState("");
   const [life, setLife] = useState(0);
   const [busy, setBusy] = useState(false);
-  const [key, setKey] = useState(intent);
+  const wish = useWish();
   const off = !name.trim() ? "give a name" : name.startsWith("@") ? "a name does not begin with @" : "";
   const send = (): void => {
     if (off || busy) return;
     setBusy(true);
     const ends = LIVES[life]?.[1] ?? null;
     const body = { name: name.trim(), role, groups: namesOf(groups), ...(ends === null ? {} : { expires_in: ends }) };
-    post<NewKey>("/people", body, key)
+    wish.send<NewKey>("/people", body)
       .then(
         (made) => close({ what: "made", made }),
         (e: unknown) => {
-          setKey(intent());
           refused("Not added", e);
         },
       )

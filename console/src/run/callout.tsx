@@ -1,16 +1,19 @@
 /** Why it waits: for what, in whose name, by which rule, until when. Only when it waits. */
 import type { ComponentChildren } from "preact";
-import { EXPIRY } from "../generated/words";
+import { EXPIRY, KIND_WORDS } from "../generated/words";
+import { later } from "../later";
 import { tick } from "../live";
 import { now } from "../api";
 import { go, to } from "../router";
 import { Button, Time } from "../ui";
-import { Visible } from "../visible";
+import { Changes, deciders, outcomeWords } from "../told";
+import { shownText, Visible } from "../visible";
 import { gist, remaining, rough } from "../words";
 import type { InterruptSummary as Interrupt, Residue, RunView as RunState } from "../generated/types";
-import { NoWorkerFits } from "./misfit";
 import { Bar } from "./note";
 import type { Line } from "./tree";
+
+const NoWorkerFits = later(async () => (await import("./tabs")).NoWorkerFits, true); // few runs ever need it
 
 function headOf(i: Interrupt): ComponentChildren {
   const tool = i.call ? (
@@ -26,7 +29,8 @@ function headOf(i: Interrupt): ComponentChildren {
     case "limit":
       return (
         <>
-          Limit reached: <Visible text={brief(gist(i.payload))} />
+          {hookOf(i.payload) ? `${KIND_WORDS.check?.asks}: ` : "Limit reached: "}
+          <Visible text={brief(gist(i.payload))} />
         </>
       );
     case "error":
@@ -49,6 +53,8 @@ function headOf(i: Interrupt): ComponentChildren {
       );
   }
 }
+const hookOf = (payload: unknown): unknown => payload && typeof payload === "object" && "hook" in payload && payload.hook;
+const SHOWN = 5;
 const brief = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text);
 
 export function Callout({ state, lines, resume }: { state: RunState; lines: Line[]; resume: (() => void) | null }) {
@@ -127,7 +133,56 @@ export function Callout({ state, lines, resume }: { state: RunState; lines: Line
         text={<Visible text={`Set by ${hold.by}: ${hold.reason}. It is neither erased nor pruned.`} />}
       />
     );
+  if (run.status === "completed") return <Ended state={state} lines={lines} />;
   return null;
+}
+
+/** A sentence inside another. */
+const inside = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
+
+/** How it came out and what people had to do with it, for somebody who was not there. */
+function Ended({ state, lines }: { state: RunState; lines: Line[] }) {
+  const decided = lines.map((l) => l.step).filter((s) => s.decision !== null && s.status !== "waiting");
+  if (!decided.length) return null; // then the timeline is as short as this would be
+  const shown = decided.slice(0, SHOWN);
+  const said = gist(state.output);
+  return (
+    <Bar
+      tone="done"
+      icon="done"
+      head="Completed."
+      lead={
+        // what the agent says of it; nobody has checked that
+        said && said !== "{}" && said !== "[]" ? (
+          <>
+            {" "}
+            “<Visible text={brief(said)} />”
+          </>
+        ) : null
+      }
+      text={
+        <span data-people>
+          {shown.map((s, n) => (
+            <span key={s.number}>
+              {n ? " · " : ""}
+              <span class="mono">
+                <Visible text={s.name} />
+              </span>{" "}
+              {shownText(inside(deciders(s.decision!)))}
+              {s.decision!.changes.length ? (
+                <>
+                  {": "}
+                  <Changes of={s.decision!.changes.slice(0, 2)} />
+                </>
+              ) : null}
+              {s.outcome ? <>, {shownText(outcomeWords(s.outcome))}</> : null}
+            </span>
+          ))}
+          {decided.length > SHOWN ? ` · and ${decided.length - SHOWN} more` : ""}
+        </span>
+      }
+    />
+  );
 }
 
 const left = (x: Residue): string => [x.tool, x.why].filter(Boolean).join(": ");

@@ -1,6 +1,6 @@
 /** Cancel…: what will happen, in the order in which it will; read again when it is confirmed. */
 import { useState } from "preact/hooks";
-import { at, get, intent, post } from "../api";
+import { at, get } from "../api";
 import { Dialog } from "../dialog";
 import { useLoaded } from "../loading";
 import { offline } from "../live";
@@ -10,6 +10,7 @@ import { LongText } from "../values";
 import { Visible } from "../visible";
 import { count, json, shortId } from "../words";
 import { Big } from "../numbers";
+import { useWish } from "../wish";
 import type { CancelPreview as Preview, RunSummary as Run, CallView as Undoing, Residue } from "../generated/types";
 import type { Step } from "../types";
 
@@ -19,7 +20,7 @@ export function CancelDialog({ run, steps, close, pause }: { run: Run; steps: St
   const [changed, setChanged] = useState<string[]>([]);
   const [reason, setReason] = useState("");
   const [busy, setBusy] = useState(false);
-  const [key, setKey] = useState(intent);
+  const wish = useWish();
   const now = shown ?? data;
   const n = now?.undo.length ?? 0;
   const confirm = async (): Promise<void> => {
@@ -34,12 +35,11 @@ export function CancelDialog({ run, steps, close, pause }: { run: Run; steps: St
         setBusy(false);
         return;
       }
-      await post(`/runs/${at(run.run_id)}/cancel`, reason.trim() ? { reason: reason.trim() } : {}, key);
+      await wish.send(`/runs/${at(run.run_id)}/cancel`, reason.trim() ? { reason: reason.trim() } : {});
       close();
-      toast("done", "Cancel recorded.", n ? "What it did is undone, last thing first." : "There is nothing to undo.");
+      toast("done", "Cancel recorded.", whatFollows(now));
     } catch (e) {
       setBusy(false);
-      setKey(intent());
       refused("Not cancelled", e);
     }
   };
@@ -179,6 +179,16 @@ function What({ preview: p, stepOf }: { preview: Preview; stepOf: (call: string)
   );
 }
 
+/** What a cancel does next, calls in flight included: they settle first, and may have to be undone. */
+function whatFollows(p: Preview): string {
+  const flying = p.in_flight.length;
+  const undoable = p.in_flight.filter((c) => c.undo).length;
+  const first = flying ? `${count(flying, "call")} in flight ${flying === 1 ? "settles" : "settle"} first. ` : "";
+  if (p.undo.length) return `${first}Then ${count(p.undo.length, "thing is", "things are")} undone, last thing first${undoable ? ", and what was in flight if it happened" : ""}.`.replace(/^Then (.)/, (_, c: string) => c.toUpperCase());
+  if (undoable) return `${first}If it happened, it is undone.`;
+  return `${first}There is nothing to undo.`;
+}
+
 const why = (c: Residue): string => {
   const text = c.why || "the tool has no undo";
   return text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".");
@@ -196,7 +206,7 @@ function Part({ tone, icon, title, children }: { tone: string; icon: string; tit
   );
 }
 
-function Item({ item, n, where, note, undo = false }: { item: Undoing | Residue; n?: number; where: string; note?: string; undo?: boolean }) {
+export function Item({ item, n, where, note, undo = false }: { item: Undoing | Residue; n?: number; where: string; note?: string; undo?: boolean }) {
   return (
     <li class="un" data-call={item.call_id}>
       <span class="ix">{n ?? ""}</span>

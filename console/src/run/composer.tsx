@@ -1,27 +1,33 @@
 /** Say something to the agent: it reads this at its next step. */
 import type { RefObject } from "preact";
 import { useState } from "preact/hooks";
-import { at, intent, post } from "../api";
+import { at } from "../api";
+import { Attach, withFiles } from "../attach";
+import type { Given } from "../inbox/file_bytes";
 import { Button, refused, toast } from "../ui";
 import { count } from "../words";
+import { useWish } from "../wish";
+import { SEND } from "../keys";
 import { reasons } from "./verbs";
 import type { InterruptSummary as Interrupt, RunSummary as Run } from "../generated/types";
 
 export function Composer({ run, questions, field }: { run: Run; questions: Interrupt[]; field: RefObject<HTMLTextAreaElement> }) {
   const [text, setText] = useState("");
+  const [files, setFiles] = useState<Given[]>([]);
   const [abandon, setAbandon] = useState(false);
   const [busy, setBusy] = useState(false);
-  const [key, setKey] = useState(intent);
+  const wish = useWish();
   const off = reasons(run).say;
   const asks = questions.filter((i) => i.kind === "question").length;
   const send = (): void => {
     const said = text.trim();
-    if (!said || busy || off) return;
+    if (!(said || files.length) || busy || off) return;
     setBusy(true);
-    post<{ dropped: string[] }>(`/runs/${at(run.run_id)}/say`, { text: said, ...(abandon ? { abandon: true } : {}) }, key)
+    wish.send<{ dropped: string[] }>(`/runs/${at(run.run_id)}/say`, { text: withFiles(said, files), ...(abandon ? { abandon: true } : {}) })
       .then(
         (answer) => {
           setText("");
+          setFiles([]);
           setAbandon(false);
           toast(
             "done",
@@ -33,10 +39,7 @@ export function Composer({ run, questions, field }: { run: Run; questions: Inter
         },
         (e: unknown) => refused("Not said", e),
       )
-      .finally(() => {
-        setBusy(false);
-        setKey(intent());
-      });
+      .finally(() => setBusy(false));
   };
   return (
     <form
@@ -62,7 +65,8 @@ export function Composer({ run, questions, field }: { run: Run; questions: Inter
           }
         }}
       />
-      {asks && text ? (
+      {off || run.kind === "flow" ? null : <Attach files={files} set={setFiles} />}
+      {asks && (text || files.length) ? (
         <label class="row sm t2">
           <input type="checkbox" checked={abandon} onChange={(e) => setAbandon(e.currentTarget.checked)} />
           instead of answering {asks === 1 ? "its question" : `its ${asks} questions`}
@@ -70,10 +74,9 @@ export function Composer({ run, questions, field }: { run: Run; questions: Inter
       ) : null}
       <Button
         type="submit"
-        keys="⌘↵"
-        off={off || (text.trim() ? "" : "write something first")}
+        keys={SEND}
+        off={off || (text.trim() || files.length ? "" : "write something first")}
         busy={busy ? "Sending…" : ""}
-        label="Say it"
         name="say-now"
       >
         Say

@@ -1,6 +1,7 @@
 /** What was said, by whom and when; each reply with the calls it asked for, and how they came out. */
 import { useState } from "preact/hooks";
 import { at, get } from "../api";
+import { Files } from "../files";
 import { useKeys } from "../keys";
 import { useLoaded } from "../loading";
 import { Link, to } from "../router";
@@ -30,7 +31,7 @@ export function Conversation({ model }: { model: RunModel }) {
   if (!talk.some((m) => m.author !== "person") && !writing) {
     return (
       <Empty icon="model" title="No conversation yet">
-        <p>No model has answered. A flow has no conversation of its own; the steps of its agents are in the timeline.</p>
+        <p>No model has answered.</p>
       </Empty>
     );
   }
@@ -81,7 +82,7 @@ function Before({ first }: { first: Recorded | undefined }) {
 }
 
 function One({ run, message: m, prompt, open }: { run: string; message: Message; prompt: boolean; open: () => void }) {
-  if (m.author === "person") return <Person message={m} />;
+  if (m.author === "person") return <Person run={run} message={m} />;
   return (
     <>
       {prompt ? <Prompt run={run} seq={m.seq} again /> : null}
@@ -111,10 +112,10 @@ function One({ run, message: m, prompt, open }: { run: string; message: Message;
           ) : null}
           {m.text ? <Prose text={m.text} /> : null}
           {m.parts.map((part, n) => (
-            <Spoken key={n} part={part} />
+            <Spoken key={n} run={run} part={part} />
           ))}
           {m.calls.map((step) => (
-            <Call key={step.call_id} step={step} />
+            <Call key={step.call_id} run={run} step={step} />
           ))}
         </div>
       </li>
@@ -134,7 +135,7 @@ function usageWords({ usage: u, took }: Message): string[] {
   ].filter(Boolean);
 }
 
-function Person({ message: m }: { message: Message }) {
+function Person({ run, message: m }: { run: string; message: Message }) {
   const late = m.readAt === null ? null : m.readAt - m.at;
   return (
     <li class="msg user" data-message={m.seq} data-author="person">
@@ -149,7 +150,8 @@ function Person({ message: m }: { message: Message }) {
             {clock(m.at)}
           </time>
         </header>
-        <Prose text={m.text} />
+        {m.text ? <Prose text={m.text} /> : null}
+        <Files run={run} value={m.given} />
         {late === null ? null : <p class="sm t3">read by the model {late > 0.5 ? `${duration(late)} later` : "at once"}</p>}
       </div>
     </li>
@@ -170,9 +172,10 @@ function Prose({ text }: { text: string }) {
   );
 }
 
-function Spoken({ part: p }: { part: Part }) {
+function Spoken({ run, part: p }: { run: string; part: Part }) {
   if (p.type === "call") return null; // it stands below, with what came of it
   if (p.type === "text") return p.text ? <Prose text={p.text} /> : null;
+  if (p.type === "file") return <Files run={run} value={p.file} />;
   if (p.type !== "thinking") return <p class="t3 sm">a part that only its provider understands</p>;
   return (
     <details class="sm t3">
@@ -183,7 +186,7 @@ function Spoken({ part: p }: { part: Part }) {
 }
 
 /** One call: what was asked for, why people were asked, what they decided, what came of it. */
-function Call({ step }: { step: Step }) {
+function Call({ run, step }: { run: string; step: Step }) {
   const asked = step.rules.length || (step.asked_at !== null && step.reason);
   const waits = step.status === "waiting" || step.status === "running" || step.status === "ready";
   return (
@@ -221,13 +224,13 @@ function Call({ step }: { step: Step }) {
       {waits ? (
         <div class="row start t3">{step.status === "waiting" ? step.note || "waits for a person" : step.status}</div>
       ) : (
-        <CameOut step={step} />
+        <CameOut run={run} step={step} />
       )}
     </div>
   );
 }
 
-function CameOut({ step }: { step: Step }) {
+function CameOut({ run, step }: { run: string; step: Step }) {
   const ran = step.ran && !step.error;
   const told = !step.ran || step.error;
   return (
@@ -241,6 +244,7 @@ function CameOut({ step }: { step: Step }) {
         <span class="mono">
           <Came value={step.result} />
         </span>
+        <Files run={run} value={step.result} />
       </div>
     </div>
   );

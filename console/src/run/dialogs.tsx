@@ -1,30 +1,33 @@
 /** Resume… and Fork. */
 import { useState } from "preact/hooks";
-import { at, intent, post, Problem } from "../api";
+import { at, Problem } from "../api";
 import { Dialog } from "../dialog";
 import { offline } from "../live";
 import { go, to } from "../router";
 import { Button, refused, toast } from "../ui";
 import { Visible } from "../visible";
+import { Inherited, usePreview } from "../origin";
+import { useWish } from "../wish";
+import { SEND } from "../keys";
+import { nameOf } from "./tree";
 import type { ForkRef, RunSummary as Run } from "../generated/types";
 import type { Step } from "../types";
 
 export function ResumeDialog({ run, steps, close }: { run: Run; steps: number; close: () => void }) {
   const [text, setText] = useState("");
   const [busy, setBusy] = useState(false);
-  const [key, setKey] = useState(intent);
+  const wish = useWish();
   const send = (): void => {
     if (busy || offline.value) return;
     setBusy(true);
     const said = text.trim();
-    post(`/runs/${at(run.run_id)}/resume`, said ? { instruction: said } : {}, key).then(
+    wish.send(`/runs/${at(run.run_id)}/resume`, said ? { instruction: said } : {}).then(
       () => {
         close();
         toast("done", "Resumed.", said ? "The agent reads your instruction before anything else." : "");
       },
       (e: unknown) => {
         setBusy(false);
-        setKey(intent());
         refused("Not resumed", e);
       },
     );
@@ -40,7 +43,7 @@ export function ResumeDialog({ run, steps, close }: { run: Run; steps: number; c
           <Button look="q" onClick={close}>
             Not yet
           </Button>
-          <Button look="p" icon="play" keys="⌘↵" off={offline.value} busy={busy ? "Sending…" : ""} onClick={send} name="resume-now">
+          <Button look="p" icon="play" keys={SEND} off={offline.value} busy={busy ? "Sending…" : ""} onClick={send} name="resume-now">
             Resume
           </Button>
         </>
@@ -70,17 +73,16 @@ export function ForkDialog({ run, step, close }: { run: Run; step: Step | null; 
   const [record, setRecord] = useState(step?.first_seq ?? 0);
   const [busy, setBusy] = useState(false);
   const [wrong, setWrong] = useState<Problem | null>(null);
-  const [key, setKey] = useState(intent);
+  const wish = useWish();
   const near = Number(wrong?.more.nearest ?? 0);
+  const { data: preview } = usePreview(run.run_id, record, "reopen");
   const send = (): void => {
     if (busy || offline.value) return;
     setBusy(true);
     const said = text.trim();
-    post<ForkRef>(
-      `/runs/${at(run.run_id)}/fork`,
-      { ...(record ? { at: record } : {}), ...(said ? { instruction: said } : {}) },
-      key,
-    ).then(
+    const from = preview?.why === "busy" ? preview.at : record;
+    const body = { ...(from ? { at: from } : {}), ...(said ? { instruction: said } : {}) };
+    wish.send<ForkRef>(`/runs/${at(run.run_id)}/fork`, body).then(
       (made) => {
         close();
         toast("done", "Forked.", "This is the new run. The original is unchanged.");
@@ -88,7 +90,6 @@ export function ForkDialog({ run, step, close }: { run: Run; step: Step | null; 
       },
       (e: unknown) => {
         setBusy(false);
-        setKey(intent());
         if (e instanceof Problem && (e.status === 422 || e.code === "fork_refused")) setWrong(e);
         else refused("Not forked", e);
       },
@@ -96,12 +97,13 @@ export function ForkDialog({ run, step, close }: { run: Run; step: Step | null; 
   };
   return (
     <Dialog
-      title={record ? `Fork from record ${record}` : "Fork"}
+      title={step ? `Fork from ${nameOf(step)}` : "Fork"}
       close={close}
+      wide
       lead={
         <p class="t2">
-          A new run with everything that was recorded {record ? "up to there" : "so far"}. Nothing that finished runs again; this run stays
-          as it is. Open approvals are asked again.
+          A new run that begins with everything recorded {record ? `up to record ${record}${step?.first_seq === record ? `, where ${nameOf(step)} begins` : ""}` : "so far"}, and goes on from there. What is
+          inherited does not run again; this run stays as it is.
         </p>
       }
       footer={
@@ -110,19 +112,40 @@ export function ForkDialog({ run, step, close }: { run: Run; step: Step | null; 
           <Button look="q" onClick={close}>
             Not yet
           </Button>
-          <Button look="p" icon="fork" keys="⌘↵" off={offline.value} busy={busy ? "Sending…" : ""} onClick={send} name="fork-now">
-            {record ? `Fork from record ${record}` : "Fork from the last step"}
+          <Button look="p" icon="fork" keys={SEND} off={offline.value} busy={busy ? "Sending…" : ""} onClick={send} name="fork-now">
+            {record ? `Fork from record ${preview?.at ?? record}` : "Fork from the last step"}
           </Button>
         </>
       }
     >
       <div class="stack">
+        <div class="origin" aria-live="polite" aria-busy={!preview}>
+          {preview ? (
+            <>
+              {preview.why ? (
+                <p class="twice" data-moved={preview.why}>
+                  {preview.why === "answer"
+                    ? `It begins after record ${preview.at}: a person’s answer came later, and is asked for again.`
+                    : `It begins after record ${preview.at}: at record ${preview.wanted} a call was in progress, or the run had ended.`}
+                </p>
+              ) : null}
+              <Inherited preview={preview} future />
+              <p class="sm t2 gap-top">
+                No approval is inherited: whatever a rule asks about is asked again.
+                {record ? "" : " To begin elsewhere, choose a step in the timeline, then Fork from here."}
+              </p>
+            </>
+          ) : (
+            <p class="sm t3">Reading what it would inherit…</p>
+          )}
+        </div>
         <label class="stack">
           <span class="lb">Instruction for the new run, optional</span>
           <textarea
             class="inp sans"
             data-first
-            rows={3}
+            rows={2}
+            placeholder="Offer a voucher, not money."
             value={text}
             maxLength={10000}
             onInput={(e) => setText(e.currentTarget.value)}

@@ -9,10 +9,11 @@ import { about, back, go, href, Link, place, query, setQuery, to } from "../rout
 import { row, summaryOf } from "../rows";
 import { shownStatus } from "../runs/row";
 import { Failure, Skeleton } from "../states";
+import { HaltButton } from "../halt";
 import { Icon, Pill, RunId, say, STATUSES, Tabs } from "../ui";
 import { Lines } from "../values";
 import { Visible, visible } from "../visible";
-import { duration, many, money, rough } from "../words";
+import { duration, many, money, rough, shortId } from "../words";
 import { Callout } from "./callout";
 import { Composer } from "./composer";
 import { RunModel } from "./model";
@@ -33,8 +34,11 @@ const Conversation = later(async () => (await tabs()).Conversation, true);
 const Journal = later(async () => (await tabs()).Journal, true);
 const Checkpoint = later(async () => (await tabs()).Checkpoint, true);
 const Children = later(async () => (await tabs()).Children, true);
+const StandingList = later(async () => (await import("./standing")).StandingList, true);
 const CancelDialog = later(async () => (await tabs()).CancelDialog, true);
 const ForkDialog = later(async () => (await tabs()).ForkDialog, true);
+const Origin = later(async () => (await import("../origin")).Origin, true);
+const AgainDialog = later(async () => (await import("./again")).AgainDialog, true);
 const ResumeDialog = later(async () => (await tabs()).ResumeDialog, true);
 
 export function RunPage({ id }: { id: string }) {
@@ -77,7 +81,8 @@ function Shown({ model, state }: { model: RunModel; state: RunState }) {
   const wanted = query.value.get("step");
   const chosen = wanted ? lines.find((l) => l.step.call_id === wanted || `@${l.step.first_seq}` === wanted)?.step : undefined;
   const selected = chosen ?? firstChoice(lines, state);
-  const tab = TABS.includes(place.value[2] ?? "") ? (place.value[2] as string) : "timeline";
+  const named = place.value[2] ?? "";
+  const tab = TABS.includes(named) && !(named === "conversation" && run.kind === "flow") ? named : "timeline";
   const alive = !ENDED.includes(run.status);
   const off = reasons(run);
   useAnnounced(run);
@@ -152,7 +157,14 @@ function Shown({ model, state }: { model: RunModel; state: RunState }) {
         ))}
         {state.forked_from ? (
           <span>
-            · forked from <Link to={to("runs", state.forked_from.replace(/@\d+$/, ""))}>{state.forked_from}</Link>
+            · forked from <Link to={to("runs", state.forked_from.replace(/@\d+$/, ""))}>{shortId(state.forked_from.replace(/@\d+$/, ""))}</Link>{" "}
+            <Link to={beside(state.forked_from.replace(/@\d+$/, ""), run.run_id)}>compare</Link>
+          </span>
+        ) : null}
+        {state.again_of ? (
+          <span data-again>
+            · again of <Link to={to("runs", state.again_of)}>{state.again_of}</Link>{" "}
+            <Link to={beside(state.again_of, run.run_id)}>compare</Link>
           </span>
         ) : null}
       </nav>
@@ -165,6 +177,8 @@ function Shown({ model, state }: { model: RunModel; state: RunState }) {
         <Facts model={model} state={state} run={run} lines={lines} />
       </div>
       <Callout state={{ ...state, ...run }} lines={lines} resume={off.resume ? null : () => open("resume")} />
+      {state.forked_from ? <Origin forkedFrom={state.forked_from} run={run.run_id} /> : null}
+      {steps.some((s) => s.decision?.stands) ? <StandingList run={run.run_id} seq={model.clock.value.seq} /> : null}
       <div class={`split ${drawer ? "drawn" : ""}`}>
         <div class="left">
           <RunTabs run={run} state={state} tab={tab} seq={model.clock.value.seq} />
@@ -199,12 +213,16 @@ function Shown({ model, state }: { model: RunModel; state: RunState }) {
       <PhoneVerbs run={run} ask={open} speak={speak} />
       {ask === "resume" ? <ResumeDialog run={run} steps={state.steps} close={() => setAsk("")} /> : null}
       {ask === "fork" ? <ForkDialog run={run} step={from} close={() => setAsk("")} /> : null}
+      {ask === "again" ? <AgainDialog run={run} state={state} close={() => setAsk("")} fork={() => open("fork")} /> : null}
       {ask === "cancel" ? (
         <CancelDialog run={run} steps={steps} close={() => setAsk("")} pause={off.pause ? null : () => pause(false)} />
       ) : null}
     </main>
   );
 }
+
+/** The address of two runs beside each other. */
+const beside = (left: string, right: string): string => `/compare?${new URLSearchParams({ left, right })}`;
 
 function folded(old: ReadonlySet<string>, id: string, on: boolean): ReadonlySet<string> {
   const next = new Set(old);
@@ -256,13 +274,11 @@ function Facts({ model, state, run, lines }: { model: RunModel; state: RunState;
         <Fact name="Step" value={last?.call_id && last.kind !== "writing" ? last.call_id : String(state.steps + (works ? 1 : 0))} />
       )}
       <Fact name="Worked" value={duration(c.worked + (works ? since : 0))} />
-      <Fact name="Waited" value={duration(c.waited + (rests ? since : 0))} />
+      {rests || c.waited >= 1 ? <Fact name="Waited" value={duration(c.waited + (rests ? since : 0))} /> : null}
       {u.requests ? <Fact name="Tokens" value={many(u.input_tokens + u.output_tokens)} /> : null}
-      {u.requests ? <Fact name="Cost" value={`${money(u.cost)}${u.estimated ? ", estimated" : ""}`} /> : null}
+      {u.requests && u.cost ? <Fact name="Cost" value={`${money(u.cost)}${u.estimated ? ", estimated" : ""}`} /> : null}
       {run.worker ? (
-        <Fact name="Worker" value={`${run.worker.split("/")[0] ?? ""}, epoch ${run.epoch}`} title={run.worker} />
-      ) : run.epoch ? (
-        <Fact name="Epoch" value={String(run.epoch)} />
+        <Fact name="Worker" value={run.worker.split("/")[0] ?? ""} title={`${run.worker}, epoch ${run.epoch}`} />
       ) : null}
     </dl>
   );
@@ -348,6 +364,7 @@ function PhoneTop({ run }: { run: Run }) {
         </div>
       </div>
       <Pill status={run.status} />
+      <HaltButton top />
     </div>
   );
 }

@@ -1,4 +1,5 @@
-/** A flow's graph as boxes on a plane, left to right: what opens together stands one under the other, and closes together. */
+/** A flow's graph as boxes on a plane, left to right: what opens together stands one under the other, and closes together. On a phone
+ * it runs down, and what opens together stands side by side: laid out as if it ran to the right, then turned. */
 import type { Graph, GraphItem } from "../types";
 
 export interface Box {
@@ -36,12 +37,26 @@ export interface Plane {
   edges: Edge[];
   w: number;
   h: number;
+  /** How wide a box is; all are `H` high. */
+  box: number;
 }
 
-export const W = 188;
 export const H = 56;
-const GAP_X = 74;
-const GAP_Y = 30;
+/** Sizes along the way that a flow runs, and across it: of a box, between boxes, and from a frame to what is in it. */
+interface Way {
+  along: number;
+  across: number;
+  gap: number;
+  beside: number;
+  lead: number;
+  ends: number;
+  side: number;
+  sides: number;
+  edge: number;
+}
+const RIGHT: Way = { along: 188, across: H, gap: 74, beside: 30, lead: 14, ends: 28, side: 40, sides: 54, edge: 24 };
+const DOWN: Way = { along: H, across: 160, gap: 44, beside: 12, lead: 40, ends: 54, side: 14, sides: 28, edge: 12 };
+const TO_JOIN = 62;
 
 /** What a chain leaves behind: the ends that the next item goes on from, and how much room it took. */
 interface Laid {
@@ -58,6 +73,7 @@ class Layout {
   joins: Join[] = [];
   edges: Edge[] = [];
   private seen = new Map<string, number>();
+  constructor(private way: Way) {}
 
   private unique(key: string): string {
     const n = this.seen.get(key) ?? 0;
@@ -70,17 +86,17 @@ class Layout {
   }
 
   chain(items: GraphItem[], label: string, x: number, y: number, from: Ends): Laid {
-    const sizes = items.map((i) => size(i));
-    const tall = Math.max(H, ...sizes.map((s) => s.h));
+    const sizes = items.map((i) => size(i, this.way));
+    const tall = Math.max(this.way.across, ...sizes.map((s) => s.h));
     let at = x;
     let ends: Ends = from;
     items.forEach((item, n) => {
-      const s = sizes[n] ?? { w: W, h: H };
+      const s = sizes[n] ?? { w: this.way.along, h: this.way.across };
       const laid = this.item(item, label, at, y + (tall - s.h) / 2, ends);
-      at += laid.w + GAP_X;
+      at += laid.w + this.way.gap;
       ends = { from: laid.ends, label: "" };
     });
-    return { ends: ends.from, w: Math.max(0, at - x - GAP_X), h: tall, mid: y + tall / 2 };
+    return { ends: ends.from, w: Math.max(0, at - x - this.way.gap), h: tall, mid: y + tall / 2 };
   }
 
   private item(item: GraphItem, label: string, x: number, y: number, from: Ends): Laid {
@@ -88,23 +104,23 @@ class Layout {
     const branches = branchesOf(item);
     if (!branches.length) return this.box(item, name, label, x, y, from);
     const joined = item.is === "batch" || item.is === "each";
-    const s = size(item);
+    const s = size(item, this.way);
     if (joined)
       this.frames.push({
         key: `${label}${name}`,
         x,
         y,
-        w: s.w - (item.is === "batch" ? 62 : 0),
+        w: s.w - (item.is === "batch" ? TO_JOIN : 0),
         h: s.h,
         label: item.is === "each" ? `${name} · for each` : name,
       });
-    let inner = y + (joined ? 40 : 0);
+    let inner = y + (joined ? this.way.side : 0);
     const ends: string[] = [];
     for (const b of branches) {
       const prefix = item.is === "batch" ? `${label}${name}.${b.key}/` : `${label}${name}/`;
-      const laid = this.chain(b.items, prefix, x + (joined ? 14 : 0), inner, { from: from.from, label: b.label || from.label });
+      const laid = this.chain(b.items, prefix, x + (joined ? this.way.lead : 0), inner, { from: from.from, label: b.label || from.label });
       ends.push(...(b.items.length ? laid.ends : from.from));
-      inner += laid.h + GAP_Y;
+      inner += laid.h + this.way.beside;
     }
     if (item.is === "batch") {
       const key = this.unique(`${label}${name}!join`);
@@ -120,7 +136,7 @@ class Layout {
     const key = this.unique(`${label}${name}`);
     this.boxes.push({ key, name, kind: item.is, x, y, branch: label });
     this.link(from, key);
-    return { ends: [key], w: W, h: H, mid: y + H / 2 };
+    return { ends: [key], w: this.way.along, h: this.way.across, mid: y + this.way.across / 2 };
   }
 }
 
@@ -162,25 +178,26 @@ function branchesOf(item: GraphItem): Branch[] {
   }
 }
 
-function size(item: GraphItem): { w: number; h: number } {
+function size(item: GraphItem, way: Way): { w: number; h: number } {
   const branches = branchesOf(item);
-  if (!branches.length) return { w: W, h: H };
-  const inner = branches.map((b) => chainSize(b.items));
+  if (!branches.length) return { w: way.along, h: way.across };
+  const inner = branches.map((b) => chainSize(b.items, way));
   const joined = item.is === "batch" || item.is === "each";
-  const w = Math.max(W, ...inner.map((s) => s.w)) + (joined ? 28 : 0) + (item.is === "batch" ? 62 : 0);
-  const h = inner.reduce((sum, s) => sum + s.h, 0) + GAP_Y * (inner.length - 1) + (joined ? 54 : 0);
+  const w = Math.max(way.along, ...inner.map((s) => s.w)) + (joined ? way.ends : 0) + (item.is === "batch" ? TO_JOIN : 0);
+  const h = inner.reduce((sum, s) => sum + s.h, 0) + way.beside * (inner.length - 1) + (joined ? way.sides : 0);
   return { w, h };
 }
 
-function chainSize(items: GraphItem[]): { w: number; h: number } {
-  const all = items.map(size);
-  return { w: all.reduce((s, i) => s + i.w, 0) + GAP_X * Math.max(0, all.length - 1), h: Math.max(H, ...all.map((i) => i.h)) };
+function chainSize(items: GraphItem[], way: Way): { w: number; h: number } {
+  const all = items.map((i) => size(i, way));
+  return { w: all.reduce((s, i) => s + i.w, 0) + way.gap * Math.max(0, all.length - 1), h: Math.max(way.across, ...all.map((i) => i.h)) };
 }
 
-/** Every chain of the graph, one under the other. */
-export function planeOf(graph: Graph): Plane {
-  const layout = new Layout();
-  let y = 24;
+/** Every chain of the graph, one under the other; if it runs `down`, one beside the other. */
+export function planeOf(graph: Graph, down = false): Plane {
+  const way = down ? DOWN : RIGHT;
+  const layout = new Layout(way);
+  let y = way.edge;
   let w = 0;
   graph.chains.forEach((c, n) => {
     const event = whenOf(c as Record<string, unknown>);
@@ -191,14 +208,18 @@ export function planeOf(graph: Graph): Plane {
       const key = `@${event}`;
       layout.boxes.push({ key, name: event, kind: "when", x, y, branch: "" });
       from = { from: [key], label: "" };
-      x += W + GAP_X;
+      x += way.along + way.gap;
     }
     const laid = layout.chain(c.items ?? [], label, x, y, from);
     w = Math.max(w, x + laid.w);
-    y += laid.h + GAP_Y + 6;
+    y += laid.h + way.beside + 6;
   });
-  return { boxes: layout.boxes, frames: layout.frames, joins: layout.joins, edges: layout.edges, w: w + 24, h: y };
+  const { boxes, frames, joins, edges } = layout;
+  if (!down) return { boxes, frames, joins, edges, w: w + 24, h: y, box: way.along };
+  return { boxes: boxes.map(turned), frames: frames.map((f) => ({ ...turned(f), w: f.h, h: f.w })), joins: joins.map(turned), edges, w: y, h: w + 24, box: way.across };
 }
+
+const turned = <T extends { x: number; y: number }>(at: T): T => ({ ...at, x: at.y, y: at.x });
 
 function whenOf(chain: Record<string, unknown>): string {
   for (const name of ["when", "any", "all", "collected"]) {

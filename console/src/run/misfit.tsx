@@ -1,10 +1,11 @@
 /** No present worker fits a run: what differs, and the change accepted for this run by whoever may. */
 import { useState } from "preact/hooks";
-import { at, denied, intent, post } from "../api";
+import { at, denied } from "../api";
 import { Dialog } from "../dialog";
 import { offline } from "../live";
 import { Button, refused, toast } from "../ui";
 import { Visible } from "../visible";
+import { useWish } from "../wish";
 import type { MisfitView as Misfit, RunSummary as Run } from "../generated/types";
 import { Bar } from "./note";
 
@@ -37,19 +38,18 @@ export function NoWorkerFits({ misfit: m, run }: { misfit: Misfit; run: Run }) {
 function Accepting({ misfit: m, run, close }: { misfit: Misfit; run: Run; close: () => void }) {
   const [seen] = useState(m); // what is accepted is what was shown when this was opened
   const [busy, setBusy] = useState(false);
-  const [key, setKey] = useState(intent);
+  const wish = useWish();
   const off = denied("decide") || offline.value;
   const send = (): void => {
     if (off || busy) return;
     setBusy(true);
-    post(`/runs/${at(run.run_id)}/accept`, { digest: seen.digest }, key).then(
+    wish.send(`/runs/${at(run.run_id)}/accept`, { digest: seen.digest }).then(
       () => {
         close();
         toast("done", "Accepted.", "A worker that has this version continues the run.");
       },
       (e: unknown) => {
         setBusy(false);
-        setKey(intent());
         refused("Not accepted", e);
       },
     );

@@ -6,7 +6,7 @@ import { LongText, Value, Values } from "../values";
 import { Visible } from "../visible";
 import { EFFECTS } from "../generated/words";
 import { clock, count, exactTime, grouped } from "../words";
-import { Changes, Told } from "../told";
+import { AskedAgain, Changes, Told } from "../told";
 import { nameOf, wordsOf } from "./tree";
 import type { RunView as RunState } from "../generated/types";
 import type { Step } from "../types";
@@ -27,7 +27,7 @@ export function Panel({ step, state, total, fork, record, close, text }: Props) 
   const words = wordsOf(step).text;
   const open = step.interrupt_ref && state.interrupts.some((i) => i.ref === step.interrupt_ref) ? step.interrupt_ref : "";
   return (
-    <aside class="card panel" aria-label={`Step ${step.call_id || nameOf(step)}`} data-panel={step.call_id || `@${step.first_seq}`}>
+    <aside class="card panel" tabIndex={0} aria-label={`Step ${step.call_id || nameOf(step)}`} data-panel={step.call_id || `@${step.first_seq}`}>
       <header>
         <div class="row wrap">
           <h2 class="mono stepname">
@@ -47,6 +47,7 @@ export function Panel({ step, state, total, fork, record, close, text }: Props) 
           <time title={exactTime(step.at)}>
             {step.status === "waiting" ? "asked" : "at"} {clock(step.spans.at(-1)?.start ?? step.at)}
           </time>
+          {step.inherited ? " · inherited: the origin did it" : ""}
         </div>
       </header>
       {step.kind === "writing" ? (
@@ -89,6 +90,13 @@ export function Panel({ step, state, total, fork, record, close, text }: Props) 
           <div class="mono rawv">
             <Value value={step.result} limit={2000} />
           </div>
+        </Section>
+      ) : null}
+      {step.earlier ? (
+        <Section title="Why it is asked again">
+          <p class="prose">
+            <AskedAgain of={step.earlier} />
+          </p>
         </Section>
       ) : null}
       {step.decision && step.status !== "waiting" ? (

@@ -1,10 +1,11 @@
 /** The flow's picture: what happened is solid, what has not is dashed; arrow keys walk it, and the same is there as a list. */
-import { useMemo, useRef } from "preact/hooks";
+import { signal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { ticking } from "../live";
 import { Icon } from "../ui";
 import { visible } from "../visible";
 import { duration, gist, rough } from "../words";
-import { H, planeOf, W, type Box, type Join } from "./layout";
+import { H, planeOf, type Box, type Join } from "./layout";
 import type { RunView as RunState } from "../generated/types";
 import type { Graph, Step } from "../types";
 
@@ -18,6 +19,13 @@ const LOOKS: Record<Look, { glyph: string; tone: string; fill: string; stroke: s
   "not reached": { glyph: "ready", tone: "idle", fill: "var(--bg)", stroke: "var(--edge)", dash: true, width: 1.5 },
   "not taken": { glyph: "cancel", tone: "idle", fill: "var(--bg)", stroke: "var(--line)", dash: true, width: 1.5 },
 };
+
+/** A picture that is wider than a phone gets no smaller than this, and is moved sideways. */
+const READABLE = 0.85;
+
+const phone = matchMedia("(max-width: 640px)");
+const down = signal(phone.matches);
+phone.addEventListener("change", (e) => (down.value = e.matches));
 
 /** A call's id without its counts: `if#0/ask#1` and `if#1/ask#0` are the same place. */
 const placeOf = (id: string): string => id.replace(/#\d+/g, "").replace(/\[\d+\]/g, "");
@@ -46,10 +54,11 @@ function seenAt(box: Box, steps: Map<string, Step[]>, over: boolean, taken: Set<
   if (step.status === "running") return { look: "running", text: `live · ${rough(ticking() - since)}`, step, times };
   if (step.status === "failed") return { look: "failed", text: step.error || step.note, step, times };
   const result = gist(step.result);
+  const room = down.value ? 8 : 12;
   const took = step.took === null ? "" : duration(step.took);
   return {
     look: step.status === "cancelled" ? "undone" : "done",
-    text: [result.length > 12 ? `${result.slice(0, 11)}…` : result, took, times > 1 ? `${times}×` : ""].filter(Boolean).join(" · "),
+    text: [result.length > room ? `${result.slice(0, room - 1)}…` : result, took, times > 1 ? `${times}×` : ""].filter(Boolean).join(" · "),
     step,
     times,
   };
@@ -66,13 +75,21 @@ interface Props {
 
 export function Picture({ state, steps, selected, select }: Props) {
   const svg = useRef<SVGSVGElement>(null);
-  const plane = useMemo(() => (state.graph ? planeOf(state.graph as Graph) : null), [state.graph]);
+  const plane = useMemo(() => (state.graph ? planeOf(state.graph as Graph, down.value) : null), [state.graph, down.value]);
   const by = useMemo(() => {
     const map = new Map<string, Step[]>();
     for (const s of steps)
       if (s && ["chunk", "agent", "tool"].includes(s.kind)) map.set(placeOf(s.call_id), [...(map.get(placeOf(s.call_id)) ?? []), s]);
     return map;
   }, [steps]);
+  // who comes to a picture that does not fit sees what matters now, not its left edge
+  const came = useRef(false);
+  useEffect(() => {
+    if (came.current || !plane) return;
+    came.current = true;
+    const at = svg.current?.querySelector("[data-look=waiting], [data-look=running], [data-look=failed]");
+    if (down.value && at) at.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [plane]);
   if (!plane) return null;
   const over = ["completed", "cancelled", "stopped"].includes(state.status);
   const taken = new Set([...by.keys()].map((k) => k.slice(0, k.lastIndexOf("/") + 1)).filter(Boolean));
@@ -101,9 +118,12 @@ export function Picture({ state, steps, selected, select }: Props) {
   };
   const centre = (key: string, side: "in" | "out"): [number, number] => {
     const b = plane.boxes.find((x) => x.key === key);
-    if (b) return [side === "out" ? b.x + W : b.x, b.y + H / 2];
+    const out = side === "out";
+    if (b) return down.value ? [b.x + plane.box / 2, out ? b.y + H : b.y] : [out ? b.x + plane.box : b.x, b.y + H / 2];
     const j = plane.joins.find((x) => x.key === key);
-    return j ? [side === "out" ? j.x + 12 : j.x - 12, j.y] : [0, 0];
+    if (!j) return [0, 0];
+    const r = out ? 12 : -12;
+    return down.value ? [j.x, j.y + r] : [j.x + r, j.y];
   };
   const label = `Flow ${state.agent}: ${plane.boxes.map((b) => `${b.name} ${seen.get(b.key)?.look ?? ""}`).join("; ")}`;
   return (
@@ -112,45 +132,44 @@ export function Picture({ state, steps, selected, select }: Props) {
         <svg
           ref={svg}
           viewBox={`0 0 ${plane.w} ${plane.h}`}
-          style={{ maxWidth: `${plane.w}px`, minWidth: `${Math.min(plane.w, 620)}px` }}
+          style={{ maxWidth: `${plane.w}px`, minWidth: `${Math.min(plane.w, down.value ? Math.max(340, plane.w * READABLE) : 620)}px` }}
           role="group"
           aria-label={label}
           onKeyDown={walk}
         >
           {plane.frames.map((f) => (
-            <g key={f.key}>
-              <rect x={f.x} y={f.y} width={f.w} height={f.h} rx="14" fill="var(--bg)" stroke="var(--line)" />
-              <text x={f.x + 16} y={f.y + 22} class="ps">
-                {visible(f.label)} {countIn(f.key, plane.joins, passed)}
-              </text>
-            </g>
+            <rect key={f.key} x={f.x} y={f.y} width={f.w} height={f.h} rx="14" fill="var(--bg)" stroke="var(--line)" />
           ))}
           {plane.edges.map((e, i) => {
             const [[x1, y1], [x2, y2]] = [centre(e.from, "out"), centre(e.to, "in")];
             const happened = passed(e.from) && (plane.joins.some((j) => j.key === e.to) || reached(e.to));
-            const bend = Math.max(16, Math.min(60, (x2 - x1) / 2));
             return (
               <g key={i}>
                 <path
                   class={happened ? "pe" : "pe no"}
-                  d={`M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2 - 2} ${y2}`}
+                  d={curve(x1, y1, x2, y2)}
                   marker-end="url(#m-to)"
                 />
                 {e.label ? (
-                  <text class="pl" x={x2 - 8} y={y2 - 8} text-anchor="end">
+                  <text class="pl" x={down.value ? x2 + 8 : x2 - 8} y={y2 - 8} text-anchor={down.value ? "start" : "end"}>
                     {visible(e.label.slice(0, 22))}
                   </text>
                 ) : null}
               </g>
             );
           })}
+          {plane.frames.map((f) => (
+            <text key={f.key} x={f.x + 16} y={f.y + 22} class="ps over">
+              {visible(f.label)} {countIn(f.key, plane.joins, passed)}
+            </text>
+          ))}
           {plane.joins.map((j) => (
             <g key={j.key}>
               <circle cx={j.x} cy={j.y} r="11" fill="var(--surface)" stroke="var(--ink-2)" stroke-width="1.5" />
               <text x={j.x} y={j.y + 4} text-anchor="middle" class="pj">
                 {j.parts.filter(passed).length}
               </text>
-              <text x={j.x} y={j.y + 30} text-anchor="middle" class="ps">
+              <text x={down.value ? j.x + 18 : j.x} y={j.y + (down.value ? 4 : 30)} text-anchor={down.value ? "start" : "middle"} class="ps">
                 join of {j.of}
               </text>
             </g>
@@ -159,6 +178,7 @@ export function Picture({ state, steps, selected, select }: Props) {
             <Node
               key={b.key}
               box={b}
+              wide={plane.box}
               seen={seen.get(b.key) as Seen}
               on={!!selected && seen.get(b.key)?.step?.number === selected.number}
               select={select}
@@ -183,7 +203,7 @@ export function Picture({ state, steps, selected, select }: Props) {
           </span>
         ))}
         <span class="grow" />
-        <span class="sm t3">
+        <span class="sm t3 by-keys">
           <kbd>←</kbd> <kbd>→</kbd> walk the picture
         </span>
       </div>
@@ -191,15 +211,26 @@ export function Picture({ state, steps, selected, select }: Props) {
   );
 }
 
+/** A line from one box to the next, the way that the flow runs. */
+function curve(x1: number, y1: number, x2: number, y2: number): string {
+  const bend = Math.max(16, Math.min(60, (down.value ? y2 - y1 : x2 - x1) / 2));
+  return down.value
+    ? `M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2 - 2}`
+    : `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2 - 2} ${y2}`;
+}
+
+/** As many letters as a box has room for. */
+const fitted = (text: string, most: number): string => visible(text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
 function countIn(key: string, joins: Join[], passed: (k: string) => boolean): string {
   const join = joins.find((j) => j.key.startsWith(`${key}!join`));
   return join ? `· ${join.parts.filter(passed).length} of ${join.of} done` : "";
 }
 
-function Node({ box: b, seen, on, select }: { box: Box; seen: Seen; on: boolean; select: Props["select"] }) {
+function Node({ box: b, wide, seen, on, select }: { box: Box; wide: number; seen: Seen; on: boolean; select: Props["select"] }) {
   const look = LOOKS[seen.look];
-  const name = visible(b.name.length > 20 ? `${b.name.slice(0, 19)}…` : b.name);
-  const text = visible(seen.text.length > 22 ? `${seen.text.slice(0, 21)}…` : seen.text);
+  const name = fitted(b.name, Math.floor((wide - 34) / 7.7));
+  const text = fitted(seen.text, Math.floor((wide - 34) / 7));
   const { step } = seen;
   return (
     <g
@@ -213,11 +244,11 @@ function Node({ box: b, seen, on, select }: { box: Box; seen: Seen; on: boolean;
       onClick={() => step && select(step, true)}
       onKeyDown={(e) => (e.key === "Enter" || e.key === " ") && step && select(step, true)}
     >
-      {on ? <rect x={b.x - 5} y={b.y - 5} width={W + 10} height={H + 10} rx="13" fill="none" stroke="var(--ink)" stroke-width="2" /> : null}
+      {on ? <rect x={b.x - 5} y={b.y - 5} width={wide + 10} height={H + 10} rx="13" fill="none" stroke="var(--ink)" stroke-width="2" /> : null}
       <rect
         x={b.x}
         y={b.y}
-        width={W}
+        width={wide}
         height={H}
         rx="9"
         fill={look.fill}

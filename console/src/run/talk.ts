@@ -1,4 +1,5 @@
 /** The conversation of a run's own agent, told from its records: who said what and when, and what each reply asked for. */
+import { filesIn } from "../file_refs";
 import { gist, json } from "../words";
 import type { Recorded, Step } from "../types";
 
@@ -14,6 +15,7 @@ export interface Part {
   text?: string;
   tool?: string;
   args?: unknown;
+  file?: unknown;
 }
 
 /** One message. Of a person: who, and what they did. Of the model: what it is called, what it used, how long it took. */
@@ -25,6 +27,8 @@ export interface Message {
   did: string;
   text: string;
   parts: Part[];
+  /** What may refer to files: the input of the run. */
+  given: unknown;
   /** The calls that this reply asked for, as they came out. */
   calls: Step[];
   usage: Usage;
@@ -37,7 +41,7 @@ export interface Message {
   terms: boolean;
 }
 
-const NONE = { parts: [], calls: [], usage: {}, took: 0, flaw: "", readAt: null, terms: false };
+const NONE = { parts: [], given: null, calls: [], usage: {}, took: 0, flaw: "", readAt: null, terms: false };
 
 interface Reply {
   path?: string;
@@ -92,11 +96,22 @@ const STARTED = "started the run";
 function spoken(seq: number, record: Recorded["record"]): Message | null {
   const x = record as unknown as Spoken;
   const by = { ...NONE, seq, at: record.at, author: "person" as const, name: x.by ?? "" };
-  if (record.t === "started") return { ...by, did: STARTED, text: typeof x.input === "string" ? x.input : gist(x.input) || json(x.input) };
+  if (record.t === "started") return { ...by, did: STARTED, text: inputText(x.input), given: x.input };
   if (record.t === "said") return { ...by, did: "said", text: x.text ?? "" };
   if (record.t === "resumed" && x.instruction) return { ...by, did: "instructed, and resumed the run", text: x.instruction };
+  if (record.t === "forked" && x.instruction) return { ...by, did: "instructed, and forked the run", text: x.instruction };
   return null;
 }
+
+/** Of texts and files in order, the texts: the files are shown below them. */
+function inputText(input: unknown): string {
+  const items: unknown[] = Array.isArray(input) ? input : [input];
+  const files = items.filter((one) => filesIn(one).length);
+  if (files.length && items.every((one) => typeof one === "string" || isFile(one))) return items.filter((one) => typeof one === "string").join("\n");
+  return typeof input === "string" ? input : gist(input) || json(input);
+}
+
+const isFile = (value: unknown): boolean => typeof value === "object" && value !== null && "$file" in value;
 
 function replyOf(seq: number, record: Recorded["record"], x: Reply, steps: readonly Step[], terms: boolean): Message {
   const step = steps.find((s) => s.first_seq === seq && (s.kind === "model" || s.kind === "summary"));

@@ -19,20 +19,17 @@ export const address = (step: Step): string =>
 
 /** What was running when the run ended, or only read when a cancel came, was cut off there: nobody writes that down. */
 function cutOff(steps: Step[]): Step[] {
-  const end = steps.find((s) => s?.kind === "end") ?? steps.findLast((s) => s?.kind === "cancel");
-  if (!end) return steps;
-  const cut = (s: Step): boolean =>
-    s.status === "running" && s.kind !== "undo" && (end.kind === "end" || s.effect === "" || s.effect === "read") && s.at <= end.at;
-  return steps.map((s) =>
-    s && cut(s)
-      ? {
-          ...s,
-          status: "cancelled",
-          note: "cut off",
-          spans: s.spans.map((x) => (x.end === null ? { ...x, end: Math.max(x.start, end.at) } : x)),
-        }
-      : s,
-  );
+  const end = steps.find((s) => s?.kind === "end");
+  const cancel = steps.findLast((s) => s?.kind === "cancel");
+  const cut = (s: Step): Step => {
+    const read = s.effect === "" || s.effect === "read";
+    const at = (read && cancel && s.at <= cancel.at ? cancel : end)?.at;
+    const going = s.status === "running" || (s.status === "ready" && end);
+    if (at === undefined || !going || s.kind === "undo" || s.at > at) return s;
+    const spans = s.spans.map((x) => (x.end === null ? { ...x, end: Math.max(x.start, at) } : x));
+    return { ...s, status: "cancelled", note: "cut off", spans, took: s.took ?? at - (s.spans.at(-1)?.start ?? s.at) };
+  };
+  return steps.map((s) => (s ? cut(s) : s));
 }
 
 export function linesOf(all: Step[], thinking: Thinking[], closed: ReadonlySet<string>, program: string): Line[] {
@@ -109,12 +106,14 @@ function writing(t: Thinking, n: number): Step {
     rules: [],
     asked_at: null,
     decision: null,
+    earlier: null,
     outcome: null,
     place: [],
     attempt: 0,
     tokens: 0,
     interrupt_ref: "",
     interrupt_kind: "",
+    inherited: false,
     in_doubt: false,
   };
 }
@@ -150,6 +149,7 @@ const GLYPHS: Record<string, string> = {
   interrupt: "clock",
   failure: "fail",
   takeover: "person",
+  hold: "halt",
   residue: "fail",
   event: "link",
 };
@@ -160,6 +160,7 @@ const TONES: Record<string, string> = {
   completed: "done",
   pausing: "pause",
   paused: "pause",
+  held: "idle",
   denied: "cancel",
   expired: "cancel",
   cancelled: "cancel",
@@ -172,6 +173,7 @@ export function lookOf(step: Step): { glyph: string; tone: string } {
   const tone = TONES[step.status] ?? "t2";
   if (step.kind === "pause") return { glyph: step.status === "pausing" || !step.spans.length ? "pausing" : "pause", tone: "pause" };
   if (step.status === "denied" || step.status === "expired") return { glyph: step.status, tone };
+  if (step.kind === "hold") return { glyph: "halt", tone: step.status === "held" ? "wait" : "t2" };
   if (step.kind === "residue") return { glyph: "fail", tone: "fail" };
   if (step.kind === "end") return { glyph: step.status === "completed" ? "done" : "cancel", tone };
   if (step.kind === "agent") return { glyph: "child", tone };

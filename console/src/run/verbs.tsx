@@ -1,4 +1,4 @@
-/** What people may do with a run: all six verbs, always in the same place; those that are off say why. */
+/** What people may do with a run: all seven verbs, always in the same place; those that are off say why. */
 import { useState } from "preact/hooks";
 import { at, denied, intent, post } from "../api";
 import { haltedFor, offline } from "../live";
@@ -8,7 +8,7 @@ import type { RunSummary as Run } from "../generated/types";
 export const ENDED = ["completed", "cancelled", "stopped"];
 
 /** Why each verb is off, or "". */
-export function reasons(run: Run): Record<"say" | "pause" | "now" | "resume" | "fork" | "cancel", string> {
+export function reasons(run: Run): Record<"say" | "pause" | "now" | "resume" | "fork" | "again" | "cancel", string> {
   const none = denied("control") || offline.value;
   const over = ENDED.includes(run.status) ? `the run has ended: ${run.status}` : "";
   const undoing = run.status === "cancelling" || run.status === "stuck" ? "it is being cancelled" : "";
@@ -19,11 +19,12 @@ export function reasons(run: Run): Record<"say" | "pause" | "now" | "resume" | "
     resume:
       none || over || undoing || (run.status === "paused" || run.status === "pausing" ? "" : "it is not paused") || haltedFor(run.agent),
     fork: none,
+    again: none,
     cancel: none || over || undoing,
   };
 }
 
-export type Ask = "" | "resume" | "fork" | "cancel";
+export type Ask = "" | "resume" | "fork" | "again" | "cancel";
 
 interface Props {
   run: Run;
@@ -76,6 +77,9 @@ export function Verbs({ run, ask, speak }: Props) {
       <Button icon="fork" keys="f" off={off.fork} onClick={() => ask("fork")} name="fork">
         Fork
       </Button>
+      <Button icon="run" off={off.again} onClick={() => ask("again")} name="again">
+        Run again…
+      </Button>
       <Button icon="cancel" look="d" off={off.cancel} onClick={() => ask("cancel")} name="cancel">
         Cancel…
       </Button>
@@ -107,6 +111,9 @@ export function PhoneVerbs({ run, ask, speak }: Props) {
           )}
           <Button icon="fork" off={off.fork} onClick={then(() => ask("fork"))}>
             Fork
+          </Button>
+          <Button icon="run" off={off.again} onClick={then(() => ask("again"))}>
+            Run again…
           </Button>
           <Button icon="cancel" look="d" off={off.cancel} onClick={then(() => ask("cancel"))}>
             Cancel…

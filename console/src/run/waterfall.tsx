@@ -10,7 +10,7 @@ import { Visible } from "../visible";
 import { useWindow } from "../window";
 import { argumentLine, clock, duration, rough } from "../words";
 import { RIGHT, scaleOf, type Scale } from "./scale";
-import { deciders, outcomeWords, Told } from "../told";
+import { AskedAgain, deciders, outcomeWords, Told } from "../told";
 import { OUTCOMES } from "../generated/words";
 import { address, lookOf, nameOf, spansOf, wordsOf, type Line } from "./tree";
 import type { RunModel } from "./model";
@@ -52,7 +52,7 @@ export function Waterfall({ model, lines, alive, selected, select, fold, childre
   const h = height.value;
   const rows = useMemo(() => lines.flatMap((l) => (isTold(l.step) ? [{ line: l, told: false }, { line: l, told: true }] : [{ line: l, told: false }])), [lines]);
   const range = useWindow(box, rows.length, h);
-  const moving = alive && lines.some((l) => l.step.status === "running" || l.step.status === "waiting" || l.step.status === "pausing" || l.step.status === "paused");
+  const moving = alive && lines.some((l) => l.step.status === "running" || l.step.status === "waiting" || l.step.status === "pausing" || l.step.status === "paused" || l.step.status === "held");
   const at = moving ? ticking() : model.clock.value.now;
   const scale = useMemo(
     () =>
@@ -135,7 +135,7 @@ export function Waterfall({ model, lines, alive, selected, select, fold, childre
         )}
       </div>
       {long ? (
-        <p class="sm t3 pad">
+        <p class="sm t3 pad cut-note">
           One step took longer than all others together. Its middle, {duration(long)}, is cut so that the others keep a width; the number at its
           right is the whole.
         </p>
@@ -226,16 +226,16 @@ function Axis({ scale }: { scale: Scale }) {
 }
 
 /** Whether people decided about it: then a line below it says what. */
-const isTold = (step: Step): boolean => step.decision !== null && step.status !== "waiting";
+const isTold = (step: Step): boolean => (step.decision !== null && step.status !== "waiting") || step.earlier !== null;
 
 function ToldRow({ line, index, top, selected, select }: Pick<RowProps, "line" | "index" | "top" | "selected" | "select">) {
   const { step, level } = line;
-  if (!step.decision) return null;
   return (
     <div role="row" class={`wr told sm ${selected ? "sel" : ""}`} style={{ top: `${top}px` }} aria-level={level + 1} aria-rowindex={index + 1} data-told={step.call_id} onClick={() => select(step, true)}>
       <span role="gridcell" />
       <span role="gridcell" class="clip">
-        <Told decision={step.decision} outcome={step.outcome?.state === "not_run" ? null : step.outcome} />
+        {step.earlier ? <AskedAgain of={step.earlier} /> : null}
+        {step.decision && step.status !== "waiting" ? <Told decision={step.decision} outcome={step.outcome?.state === "not_run" ? null : step.outcome} /> : null}
       </span>
     </div>
   );
@@ -317,7 +317,7 @@ const Row = memo(function Row({ line, index, top, scale, selected, select, fold,
           step.note && step.kind === "pause" ? step.note : null
         ) : step.status === "pausing" ? (
           "not yet"
-        ) : step.status === "running" || step.status === "waiting" ? <b class={tone}>{rough(took)}</b> : duration(took)}
+        ) : step.status === "running" || step.status === "waiting" || step.status === "held" ? <b class={tone}>{rough(took)}</b> : duration(took)}
       </span>
       <span class="hide">{spoken(step, took)}</span>
     </div>
@@ -358,6 +358,7 @@ export function textOf(step: Step, lines: Line[]): { text: string; mono: boolean
       mono: false,
     };
   }
+  if (step.kind === "resume" && step.note) return { text: `${text} · what stands above was recorded by its origin`, mono: false };
   if (text) return { text: quoted ? `“${brief(text)}”` : brief(text), mono: false };
   if (step.status === "failed" || step.kind === "failure") return { text: brief(step.error || step.note), mono: false };
   if (step.place.length > 1) return { text: step.place.slice(0, -1).join(" › "), mono: false };
@@ -370,6 +371,8 @@ const POINTS = new Set(["start", "resume", "message", "cancel", "end", "event", 
 function Bars({ step, scale }: { step: Step; scale: Scale }) {
   const spans = spansOf(step);
   if (!spans.length) return POINTS.has(step.kind) ? <i class="dot" style={{ left: `${scale.x(step.at)}%` }} /> : null;
+  const cut = scale.parts.find((p) => p.busy);
+  const crossed = cut && spans.some((s) => s.kind === "run" && s.start <= cut.from && (s.end ?? scale.end) >= cut.to);
   return (
     <>
       {spans.map((s) => {
@@ -383,6 +386,7 @@ function Bars({ step, scale }: { step: Step; scale: Scale }) {
           />
         );
       })}
+      {crossed ? <i class="bar-cut" style={{ left: `${cut.left}%`, width: `${cut.right - cut.left}%` }} /> : null}
     </>
   );
 }
@@ -394,6 +398,6 @@ function barOf(step: Step, s: Span): string {
   if (step.kind === "agent") return "child";
   if (s.end === null) return "live";
   if (step.status === "failed") return "bad";
-  if (step.kind === "undo") return "undo";
+  if (step.kind === "undo" || step.status === "cancelled") return "undo";
   return step.kind === "model" ? "model" : "tool";
 }

@@ -6,20 +6,20 @@ import { useKeys } from "../keys";
 import { wear } from "../late_style";
 import { offline } from "../live";
 import { useLoaded } from "../loading";
+import { go } from "../router";
 import { row } from "../rows";
 import { Failure } from "../states";
 import { Button, Pill, refused, RunId, say } from "../ui";
 import { Visible } from "../visible";
-import { count } from "../words";
+import { count, many } from "../words";
 import type { BulkItem } from "../generated/types";
 import css from "./bulk.late.css";
-import { choose, chosen } from "./chosen";
+import { asking, chosen, MOST, type BulkVerb } from "./chosen";
 import type { List } from "./list";
 
 wear(css);
 
-type Verb = "pause" | "resume" | "cancel" | "deny";
-const MOST = 1000;
+type Verb = BulkVerb;
 const WORDS: Record<Verb, { act: string; done: string; lead: string }> = {
   pause: { act: "Pause", done: "Pausing", lead: "Each stops at its next boundary. A call that runs finishes and is recorded." },
   resume: { act: "Resume", done: "Resumed", lead: "Each continues where it stopped; failed ones are tried again. Nothing that has finished runs again." },
@@ -44,11 +44,29 @@ interface Told {
 }
 
 export function BulkBar({ list }: { list: List }) {
-  const [verb, setVerb] = useState<Verb | null>(null);
-  const ids = [...chosen.value];
-  const loaded = (list.sections.value ?? []).flatMap((s) => s.ids);
-  useEffect(() => () => choose([]), []);
-  useKeys({ Escape: () => choose([]) });
+  const verb = asking.value;
+  const setVerb = (next: Verb | null): void => {
+    asking.value = next;
+  };
+  const ids = [...chosen.ids.value];
+  const loaded = list.ids.length;
+  const [reading, setReading] = useState(false);
+  const all = async (): Promise<void> => {
+    setReading(true);
+    await list.readOn(MOST);
+    setReading(false);
+    chosen.choose(list.ids.slice(0, MOST));
+  };
+  /** How many there are, as far as that is known. */
+  const total = list.whole ? many(loaded) : `more than ${many(loaded)}`;
+  useEffect(
+    () => () => {
+      chosen.choose([]);
+      asking.value = null;
+    },
+    [],
+  );
+  useKeys({ Escape: () => chosen.choose([]) });
   const statuses = ids.map((id) => row(id)?.value.status ?? "");
   const off = (v: Verb): string => {
     const right = denied(v === "deny" ? "decide" : "control");
@@ -60,11 +78,11 @@ export function BulkBar({ list }: { list: List }) {
   return (
     <>
       <div class="bulk" role="region" aria-label="Chosen runs">
-        <b>{ids.length} chosen</b>
-        <span class="t3 sm">of {loaded.length}</span>
-        {ids.length < loaded.length ? (
-          <button type="button" class="link sm" onClick={() => choose(loaded.slice(0, MOST))}>
-            choose all {Math.min(loaded.length, MOST)}
+        <b>{many(ids.length)} chosen</b>
+        <span class="t3 sm">of {total}</span>
+        {ids.length < Math.min(loaded, MOST) || (!list.whole && loaded < MOST) ? (
+          <button type="button" class="link sm" disabled={reading} onClick={() => void all()}>
+            {reading ? "reading them…" : loaded > MOST ? `choose the newest ${many(MOST)}` : list.whole ? `choose all ${many(loaded)}` : "choose all"}
           </button>
         ) : null}
         <span class="grow" />
@@ -80,16 +98,22 @@ export function BulkBar({ list }: { list: List }) {
         <Button name="bulk-cancel" look="d" off={off("cancel")} onClick={() => setVerb("cancel")}>
           Cancel…
         </Button>
-        <Button look="q" label="Choose none" keys="esc" onClick={() => choose([])}>
+        {ids.length === 2 ? (
+          <Button name="bulk-compare" onClick={() => go(`/compare?${new URLSearchParams({ left: ids[0] ?? "", right: ids[1] ?? "" })}`)}>
+            Compare
+          </Button>
+        ) : null}
+        <Button look="q" label="Choose none" keys="esc" onClick={() => chosen.choose([])}>
           ×
         </Button>
       </div>
-      {verb ? <BulkDialog verb={verb} ids={ids} close={() => setVerb(null)} /> : null}
+      {verb ? <BulkDialog verb={verb} ids={ids} rest={list.whole && ids.length >= loaded ? "" : total} close={() => setVerb(null)} /> : null}
     </>
   );
 }
 
-function BulkDialog({ verb, ids, close }: { verb: Verb; ids: string[]; close: () => void }) {
+/** `rest`: of how many these are, if they are not all. */
+function BulkDialog({ verb, ids, rest, close }: { verb: Verb; ids: string[]; rest: string; close: () => void }) {
   const [note, setNote] = useState("");
   const [busy, setBusy] = useState(false);
   const [done, setDone] = useState<BulkItem[] | null>(null);
@@ -114,7 +138,7 @@ function BulkDialog({ verb, ids, close }: { verb: Verb; ids: string[]; close: ()
     const well = done.filter((i) => !i.refused).length;
     const end = (): void => {
       close();
-      choose(done.filter((i) => i.refused).map((i) => i.run_id));
+      chosen.choose(done.filter((i) => i.refused).map((i) => i.run_id));
     };
     return (
       <Dialog
@@ -141,7 +165,12 @@ function BulkDialog({ verb, ids, close }: { verb: Verb; ids: string[]; close: ()
     <Dialog
       wide
       title={`${words.act} ${count(ids.length, "run")}?`}
-      lead={<p class="t2">{words.lead}</p>}
+      lead={
+        <p class="t2">
+          {rest ? `These ${many(ids.length)} of ${rest} that are listed, and no others. ` : ""}
+          {words.lead}
+        </p>
+      }
       close={close}
       footer={
         <>

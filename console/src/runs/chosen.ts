@@ -1,16 +1,13 @@
 /** The runs that a person has chosen, to do the same to all of them. */
 import { signal } from "@preact/signals";
+import { Choice } from "../chosen";
 
-export const chosen = signal<ReadonlySet<string>>(new Set());
+export const chosen = new Choice();
 
-/** Choose a run, or take it out again. */
-export function toggle(id: string): void {
-  const next = new Set(chosen.peek());
-  if (!next.delete(id)) next.add(id);
-  chosen.value = next;
-}
+export type BulkVerb = "pause" | "resume" | "cancel" | "deny";
 
-/** Choose these and no others. */
-export function choose(ids: readonly string[]): void {
-  chosen.value = new Set(ids);
-}
+/** What a person is asked about the chosen runs. */
+export const asking = signal<BulkVerb | null>(null);
+
+/** So many runs are commanded at once. */
+export const MOST = 1000;

@@ -1,6 +1,7 @@
 /** Runs: what needs a person first. Everything that filters is in the address. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { denied } from "../api";
+import { here } from "../command";
 import { openRuns, Top } from "../frame";
 import { useKeys } from "../keys";
 import { halts } from "../live";
@@ -12,7 +13,7 @@ import { Button, Command, Icon, Tabs, type Tab } from "../ui";
 import { Visible } from "../visible";
 import { many } from "../words";
 import { later } from "../later";
-import { chosen } from "./chosen";
+import { asking, chosen, MOST } from "./chosen";
 import { List } from "./list";
 import { feedsOf, TABS, type TabId, type Wanted } from "./groups";
 import { EmptyRow } from "./row";
@@ -20,6 +21,8 @@ import { StartDialog } from "./start";
 import { Rows } from "./virtual";
 
 const BulkBar = later(async () => (await import("./bulk")).BulkBar, true);
+
+const SavedFilters = later(async () => (await import("./saved")).SavedFilters, true);
 
 const TIMES: [string, string][] = [
   ["", "All time"],
@@ -43,7 +46,7 @@ export function RunsPage() {
   const counts = useCounts(list, w);
   useKeys({ ".": () => list.showNewer() });
   const sections = list.sections.value;
-  const empty = sections?.every((s) => !s.ids.length) && sections.every((s) => !s.feed || s.feed.done);
+  const empty = sections !== null && !list.ids.length && list.whole;
   const ready = sections !== null;
   useEffect(() => {
     if (ready) restoreScroll();
@@ -89,8 +92,10 @@ export function RunsPage() {
           }))}
         />
         <span class="grow" />
+        {w.tab === "failed" && !empty ? <ResumeFailed list={list} /> : null}
         <Newer list={list} />
       </div>
+      <SavedFilters w={w} />
       {list.error.value && !sections ? (
         <Failure error={list.error.value} again={() => void list.begin()} />
       ) : !sections ? (
@@ -100,9 +105,34 @@ export function RunsPage() {
       ) : (
         <Rows list={list} />
       )}
-      {chosen.value.size ? <BulkBar list={list} /> : null}
+      {chosen.ids.value.size ? <BulkBar list={list} /> : null}
       {starting ? <StartDialog close={() => setStarting(false)} /> : null}
     </main>
+  );
+}
+
+/** After an outage: all that the search means are looked at, and then tried again. */
+function ResumeFailed({ list }: { list: List }) {
+  const [busy, setBusy] = useState("");
+  const loaded = list.ids.length;
+  if (!loaded) return null;
+  const open = async (): Promise<void> => {
+    setBusy("Reading them…");
+    await list.readOn(MOST);
+    setBusy("");
+    chosen.choose(list.ids.slice(0, MOST));
+    asking.value = "resume";
+  };
+  return (
+    <Button
+      name="resume-failed"
+      icon="play"
+      off={denied("control")}
+      busy={busy}
+      onClick={() => void open()}
+    >
+      {list.whole && loaded <= MOST ? `Resume all ${many(loaded)}…` : "Resume all…"}
+    </Button>
   );
 }
 
@@ -196,8 +226,8 @@ function Nothing({ w }: { w: Wanted }) {
   if (!filtered) {
     return (
       <Empty icon="runs" title="No runs yet">
-        <p>Start one from your code or from a terminal. It appears here at once.</p>
-        <Command text={'adjourn run app.py:agent "refund order 123"'} />
+        <p>Start one from your code, or in the folder of your agent from a terminal. It appears here at once.</p>
+        <Command text={here('adjourn start app.py:agent "refund order 123"')} />
       </Empty>
     );
   }

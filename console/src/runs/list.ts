@@ -98,6 +98,23 @@ export class List {
     }
   }
 
+  /** Read on until nothing is left or so many are there: what the filters mean, not only what is loaded. */
+  async readOn(most: number): Promise<void> {
+    for (const { group, feed } of this.feeds) {
+      while (!feed.done && this.at.size < most && !this.error.peek() && !this.control.signal.aborted) await this.more(group);
+    }
+  }
+
+  /** The ids of all that is listed, in order. */
+  get ids(): string[] {
+    return (this.sections.value ?? []).flatMap((s) => s.ids);
+  }
+
+  /** Whether that is all that the filters mean. */
+  get whole(): boolean {
+    return (this.sections.value ?? []).every((s) => !s.feed || s.feed.done);
+  }
+
   /** So much was missed that the first pages are read again; what is on the page stays there. */
   private async refresh(): Promise<void> {
     const signal = this.control.signal;

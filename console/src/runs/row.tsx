@@ -9,7 +9,7 @@ import { afterUnhalt } from "../touched";
 import { Visible } from "../visible";
 import { count, money, remaining, rough } from "../words";
 import { KIND_WORDS } from "../generated/words";
-import { chosen, toggle } from "./chosen";
+import { chosen } from "./chosen";
 import { glance } from "./glances";
 import { Shape } from "./shape";
 import type { Activity, RunGlance as Glance, RunSummary as Run } from "../generated/types";
@@ -62,8 +62,8 @@ export const Row = memo(function Row({ id, top, index, selected, leaving, enter,
           class="pick-run"
           tabIndex={selected ? 0 : -1}
           aria-label={`Choose ${run.title || run.agent}`}
-          checked={chosen.value.has(id)}
-          onChange={() => toggle(id)}
+          checked={chosen.ids.value.has(id)}
+          onChange={() => chosen.toggle(id)}
         />
         <Pill status={status} bare />
         <div class="sm t3 since">
@@ -85,7 +85,7 @@ export const Row = memo(function Row({ id, top, index, selected, leaving, enter,
         {seen ? <Shape pieces={seen.spans} status={status} since={run.updated_at} /> : null}
       </div>
       <div role="gridcell" class="end num c-cost">
-        {seen ? money(seen.usage.cost) : ""}
+        {!seen ? "" : seen.usage.cost ? money(seen.usage.cost) : <span class="t3">–</span>}
       </div>
       <div role="gridcell" class="end num t2 c-age">
         <Time at={run.created_at} bare />

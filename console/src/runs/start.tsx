@@ -1,6 +1,8 @@
 /** Start a run… */
 import { useState } from "preact/hooks";
-import { get, intent, post } from "../api";
+import { get } from "../api";
+import { Attach, withFiles } from "../attach";
+import type { Given } from "../inbox/file_bytes";
 import { Dialog } from "../dialog";
 import { useLoaded } from "../loading";
 import { haltedFor, offline } from "../live";
@@ -8,6 +10,8 @@ import { exact } from "../numbers";
 import { go, to } from "../router";
 import { Button, refused } from "../ui";
 import { Visible } from "../visible";
+import { useWish } from "../wish";
+import { SEND } from "../keys";
 import type { ProgramView as Program, RunRef } from "../generated/types";
 import type { Page } from "../types";
 
@@ -16,14 +20,17 @@ export function StartDialog({ close }: { close: () => void }) {
   const [program, setProgram] = useState("");
   const [text, setText] = useState("");
   const [json, setJson] = useState(false);
+  const [files, setFiles] = useState<Given[]>([]);
   const [busy, setBusy] = useState(false);
-  const [key, setKey] = useState(intent);
+  const wish = useWish();
   const chosen = program || data?.items[0]?.name || "";
   let wrong = "";
-  let input: unknown = text;
+  let input: unknown = withFiles(text, files);
   if (json && text.trim()) {
     try {
       input = exact(text);
+      if (files.length && !Array.isArray(input)) wrong = "Files go behind text, or behind a list in JSON.";
+      if (files.length && Array.isArray(input)) input = [...input, ...files];
     } catch (e) {
       wrong = e instanceof Error ? e.message : String(e);
     }
@@ -31,18 +38,17 @@ export function StartDialog({ close }: { close: () => void }) {
   const off =
     offline.value ||
     (!chosen ? "this server has nothing to start; start it with adjourn serve app.py:agent" : "") ||
-    (!text.trim() ? "say what it should do" : wrong ? "the input is not JSON yet" : "");
+    (!text.trim() && !files.length ? "say what it should do" : wrong ? (files.length ? wrong : "the input is not JSON yet") : "");
   const send = (): void => {
     if (off || busy) return;
     setBusy(true);
-    post<RunRef>("/runs", { agent: chosen, input }, key).then(
+    wish.send<RunRef>("/runs", { agent: chosen, input }).then(
       (made) => {
         close();
         go(to("runs", made.run_id));
       },
       (e: unknown) => {
         setBusy(false);
-        setKey(intent());
         refused("Not started", e);
       },
     );
@@ -57,7 +63,7 @@ export function StartDialog({ close }: { close: () => void }) {
           <Button look="q" onClick={close}>
             Not yet
           </Button>
-          <Button look="p" off={off} busy={busy ? "Sending…" : ""} onClick={send} keys="⌘↵" name="start-now">
+          <Button look="p" off={off} busy={busy ? "Sending…" : ""} onClick={send} keys={SEND} name="start-now">
             Start
           </Button>
         </>
@@ -99,6 +105,7 @@ export function StartDialog({ close }: { close: () => void }) {
             onKeyDown={(e) => e.key === "Enter" && (e.metaKey || e.ctrlKey) && send()}
           />
         </label>
+        <Attach files={files} set={setFiles} />
         {haltedFor(chosen) ? (
           <p class="sm t2" role="status">
             <Visible text={`It is held before its first step: ${haltedFor(chosen)}.`} />

@@ -4,7 +4,7 @@ import { effect, signal } from "@preact/signals";
 import { useKeys } from "../keys";
 import { row } from "../rows";
 import { onMove } from "../window";
-import { toggle } from "./chosen";
+import { chosen } from "./chosen";
 import { moved, want } from "./glances";
 import { EmptyRow, Row } from "./row";
 import { GROUPS, type GroupId } from "./groups";
@@ -82,7 +82,7 @@ export function Rows({ list }: { list: List }) {
       ),
     );
   };
-  useKeys({ j: () => step(1), k: () => step(-1), ArrowDown: () => step(1), ArrowUp: () => step(-1), x: () => selected && toggle(selected) });
+  useKeys({ j: () => step(1), k: () => step(-1), ArrowDown: () => step(1), ArrowUp: () => step(-1), x: () => selected && chosen.toggle(selected) });
 
   const enter = useCallback((id: string) => {
     list.held = id;

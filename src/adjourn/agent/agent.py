@@ -1,7 +1,7 @@
 """Agents: instructions, a model, tools, a policy, limits."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
@@ -9,21 +9,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 import msgspec
 from typing_extensions import TypeVar
 
-from adjourn.agent.agent_program import AgentProgram, AgentTool, family
+from adjourn.agent.agent_program import AgentProgram
+from adjourn.agent.agent_tool import AgentTool, HandoffTool, check_handoffs, family
 from adjourn.agent.history import History, Processor
 from adjourn.agent.model_call import recorded_settings
 from adjourn.agent.output import Output
 from adjourn.agent.tool import Tool, tool
 from adjourn.agent.toolset import Finder, FunctionToolset, Toolset, is_toolset
 from adjourn.core.codec import plain
+from adjourn.core.conversation_state import OUTPUT_TOOL
+from adjourn.core.files import carried_files
 from adjourn.core.messages import ToolSpec
 from adjourn.core.policy import Policy, refuse_twins
 from adjourn.core.request_digest import Terms
-from adjourn.core.stop_conditions import MaxSteps, Stop
+from adjourn.core.stop_conditions import MaxSteps, Stop, ToolCalled, guarded, limits_cost
 from adjourn.driver.program import StepHandle
-from adjourn.errors import InvalidDefinition, Misused
+from adjourn.errors import Invalid, InvalidDefinition, Misused
 from adjourn.models.model import Model
-from adjourn.models.pydantic_ai.provider import resolve
+from adjourn.models.pydantic_ai.provider import model_chain
 from adjourn.runtime.answers import MISSING
 from adjourn.runtime.checkpoint import Saved
 from adjourn.runtime.definition import Definition, Kind, OnChange, check_on_change
@@ -32,10 +35,14 @@ from adjourn.runtime.outcome import Outcome
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel
 
+    from adjourn.agent.hook import Hook
+    from adjourn.models.prices import Prices
     from adjourn.runtime.run import Run
     from adjourn.runtime.stream import RunStream
 
 T = TypeVar("T", default=str)
+GUARD = MaxSteps(50)
+"""Ends a run that goes round in circles."""
 
 
 class Agent(Definition[T]):
@@ -44,22 +51,29 @@ class Agent(Definition[T]):
 
     Args:
         name: the name by which runs find it; without `:` and `/`.
-        model: a provider string (`"openai:gpt-5-mini"`), a pydantic-ai model, or any object of the
-            `Model` protocol.
+        model: a provider string (`"openai:gpt-5-mini"`), a pydantic-ai model, any object of the
+            `Model` protocol, or a list of these: the next one is asked when one fails.
         instructions: a string, or a function over the run's context (`run_id`, `state`,
             `resources`), called for each model call.
         tools: `Tool` objects, plain functions, or other agents.
         policy: rules for tool calls; without one, every tool is allowed that does not say otherwise
             itself.
-        stop: the conditions that end a run.
+        stop: the conditions that end a run. `MaxSteps(50)` stays beside them unless they limit the
+            steps themselves.
         output_type: the type of the output.
         settings: model settings, passed with each request.
-        retries: attempts per model call, for errors that may pass.
+        retries: attempts per model call, for errors that may pass; of a list of models, how often
+            all of them are tried.
         on_change: what to do with a run of another definition: `"refuse"`, or `"warn"` and
             continue.
         history: what of a conversation the model is sent: `trim`, `drop_tool_results`, `summarise`,
             or functions from messages to messages, applied in this order. The conversation itself
             stays complete.
+        prices: what the model costs, as a `Price` or as prices by model name, where no price list
+            has it, or another one holds for you. `MaxCost` needs a price.
+        hooks: functions that are asked before a tool runs, see its result before anything else
+            does, or judge what the agent is told and gives: made by `before_tool`, `after_tool`,
+            `check_input` and `check_output` of `adjourn.hooks`.
     """
 
     kind: ClassVar[Kind] = "agent"
@@ -68,16 +82,18 @@ class Agent(Definition[T]):
         self,
         name: str,
         *,
-        model: "str | Model | PydanticModel",
+        model: "str | Model | PydanticModel | Sequence[str | Model | PydanticModel]",
         instructions: str | Callable[[Any], str] = "",
         tools: Iterable[Tool | Toolset | Callable[..., Any]] | Finder = (),
         policy: Policy | None = None,
-        stop: Stop = MaxSteps(50),
+        stop: Stop = GUARD,
         output_type: type[T] | Any = str,
         settings: Mapping[str, Any] | None = None,
         retries: int = 3,
         on_change: OnChange = "refuse",
         history: Iterable[Processor] = (),
+        prices: "Prices | None" = None,
+        hooks: "Iterable[Hook]" = (),
     ) -> None:
         if not isinstance(name, str) or not name or any(c in name for c in ":/\n"):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(
@@ -103,7 +119,7 @@ class Agent(Definition[T]):
         self.name, self.policy, self.stop, self.retries, self.on_change = (
             name,
             policy,
-            stop,
+            guarded(stop, GUARD),
             retries,
             on_change,
         )
@@ -116,8 +132,36 @@ class Agent(Definition[T]):
         given, self.toolsets = _split(tools)
         self.tools = _by_name(name, given)
         self.output = Output(output_type)
-        self.model: Model = resolve(model)
+        self._take_hooks(hooks)
+        check_handoffs(self)
+        self._take_models(model, prices)
         self._check_policies()
+        self._check_stop()
+        if limits_cost(self.stop):
+            from adjourn.agent.cost_limits import check_prices
+
+            check_prices(f"agent {name!r}", family(self).values())
+
+    def _take_models(self, model: Any, prices: Any) -> None:
+        if prices is not None:
+            from adjourn.models.prices import checked_prices
+
+            prices = checked_prices(prices)
+        self.chain = self.summary_chain = model_chain(model, prices)
+        by = self.history.summarise
+        if by is not None and by.model is not None:
+            self.summary_chain = model_chain(by.model, prices)
+
+    def _take_hooks(self, hooks: Any) -> None:
+        self.hooks: tuple[Hook, ...] = ()
+        if hooks == ():
+            return
+        from adjourn.agent.hook import check_tools, checked_hooks  # only who has hooks needs it
+
+        self.hooks = checked_hooks(self.name, hooks)
+        agents = family(self).values()
+        if not any(agent.toolsets for agent in agents):
+            check_tools(self.name, self.hooks, [t for a in agents for t in a.tools.values()])
 
     def _check_policies(self) -> None:
         """Raise `InvalidDefinition` for rules about what there is not, and for rules of agents that
@@ -131,6 +175,36 @@ class Agent(Definition[T]):
         refuse_twins(
             [rule for agent in agents if agent.policy is not None for rule in agent.policy.rules]
         )
+
+    def _check_stop(self) -> None:
+        """Raise `InvalidDefinition` for a stop condition on a tool that there is not."""
+        named = [leaf for leaf in self.stop.leaves() if isinstance(leaf, ToolCalled)]
+        agents = family(self).values() if named else ()
+        if any(agent.toolsets for agent in agents):  # what is found later may be meant
+            return
+        known = sorted({OUTPUT_TOOL, *(name for agent in agents for name in agent.tools)})
+        for leaf in named:
+            if leaf.tool not in known:
+                from difflib import get_close_matches
+
+                near = get_close_matches(leaf.tool, known, n=1)
+                raise InvalidDefinition(
+                    f"agent {self.name!r}: {leaf} would never stop it: neither it nor an agent below "
+                    f"it has a tool {leaf.tool!r}",
+                    advice=f"did you mean {near[0]!r}?"
+                    if near
+                    else f"use one of {', '.join(known)}",
+                )
+
+    @property
+    def model(self) -> Model:
+        """The model that is asked first."""
+        return self.chain.models[0]
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """Every model that it may ask."""
+        return (*self.chain.models, *self.summary_chain.models)
 
     @property
     def program(self) -> AgentProgram:
@@ -152,7 +226,7 @@ class Agent(Definition[T]):
         children = {
             t.agent.name: t.agent.fingerprint
             for t in self.tools.values()
-            if isinstance(t, AgentTool)
+            if isinstance(t, AgentTool | HandoffTool)
         }
         return {
             "name": self.name,
@@ -165,6 +239,7 @@ class Agent(Definition[T]):
                 if self.policy and self.policy.strictness
                 else {}
             ),
+            **({"hooks": [hook.text for hook in self.hooks]} if self.hooks else {}),
             **({"agents": children} if children else {}),
             **({"toolsets": [toolset.name for toolset in self.toolsets]} if self.toolsets else {}),
         }
@@ -174,9 +249,17 @@ class Agent(Definition[T]):
         """What its model is told of its tools."""
         return (*(t.spec for t in self.tools.values()), *self.output.specs)
 
-    def terms(self, instructions: str, found: Mapping[str, Tool] | None = None) -> Terms:
+    def terms(
+        self, instructions: str, found: Mapping[str, Tool] | None = None, model: str = ""
+    ) -> Terms:
         """What a request has beside its messages, as it is recorded. `found`: the tools that were
-        found for it."""
+        found for it. `model`: who is asked, if not the first of the chain."""
+        terms = self._terms_of(instructions, found)
+        if model and model != terms.model:
+            return msgspec.structs.replace(terms, model=model)
+        return terms
+
+    def _terms_of(self, instructions: str, found: Mapping[str, Tool] | None) -> Terms:
         if found:
             specs = [
                 *self._terms.tools,
@@ -188,6 +271,19 @@ class Agent(Definition[T]):
         return msgspec.structs.replace(self._terms, instructions=instructions)
 
     @cached_property
+    def background(self) -> tuple[Model, ...]:
+        """Those of its models that work in the background."""
+        found: list[Model] = []
+        for model in self.chain.models:
+            # looked at before anything is loaded: most models answer at once
+            if getattr(getattr(model, "model", model), "submit", None) is not None:
+                from adjourn.models.background_model import background_of
+
+                if background_of(model) is not None:
+                    found.append(model)
+        return tuple(found)
+
+    @cached_property
     def _terms(self) -> Terms:
         if isinstance(self.instructions, str):
             instructions = self.instructions
@@ -195,6 +291,22 @@ class Agent(Definition[T]):
             instructions = ""
         tools = cast("list[Any]", plain(msgspec.to_builtins(self.specs), "tools"))
         return Terms(instructions, self.model.name, recorded_settings(self.settings), tools)
+
+    async def check_files(self, value: Any, consequence: str) -> None:
+        """Raise `Invalid` if none of its models takes all files that a value gives.
+
+        Args:
+            value: a plain value; those of its files count that carry their bytes.
+            consequence: what did not happen, for the error.
+        """
+        if not (files := carried_files(value)):
+            return
+        if why := await self.chain.refusal(files.values()):
+            raise Invalid(
+                why,
+                consequence=consequence,
+                advice="give a file of a type that the model takes, or leave it out",
+            )
 
     def load(self, value: Any) -> Any:
         """An output as the output type."""
@@ -367,6 +479,8 @@ class Agent(Definition[T]):
         description: str | None = None,
         *,
         on_failure: Literal["ask", "tell"] = "ask",
+        input_type: Any = str,
+        render: Callable[[Any], str] | None = None,
     ) -> Tool:
         """This agent as a tool of another agent. Its conversation is a path inside that run.
 
@@ -374,16 +488,42 @@ class Agent(Definition[T]):
             name: the tool's name; without one, the agent's.
             description: what the model reads about it.
             on_failure: what to do when it fails: `"ask"` a person, or `"tell"` the calling agent.
+            input_type: what it is given: a string, or any type that pydantic can validate. The
+                calling model sees its schema.
+            render: makes the text that this agent reads of a value of that type; without it, the
+                agent reads JSON.
         """
-        text = (
-            description
-            or (self.instructions if isinstance(self.instructions, str) else "")
-            or f"Ask the agent {self.name}."
-        )
-        return AgentTool(self, name or self.name, text, on_failure)
+        text = description or self._about or f"Ask the agent {self.name}."
+        taken = None
+        if input_type is not str or render is not None:
+            from adjourn.agent.input_type import InputType
+
+            taken = InputType(f"as_tool of {self.name!r}", input_type, render)
+        return AgentTool(self, name or self.name, text, on_failure, taken)
+
+    def as_handoff(self, name: str | None = None, description: str | None = None) -> Tool:
+        """A tool with which another agent hands its conversation over to this one, for good: this
+        agent continues it and gives the output. The rules of the one before still hold.
+
+        Args:
+            name: the tool's name; without one, `transfer_to_` and the agent's.
+            description: what the model reads about it.
+        """
+        text = description or f"Hand the conversation over to {self.name}. {self._about}".strip()
+        return HandoffTool(self, name or f"transfer_to_{self.name}", text)
+
+    @property
+    def _about(self) -> str:
+        if isinstance(self.instructions, str):
+            return self.instructions
+        return ""
 
     def __repr__(self) -> str:
-        return f"Agent({self.name!r}, model={self.model.name!r}, tools={list(self.tools)})"
+        if len(self.chain.models) == 1:
+            model = repr(self.model.name)
+        else:
+            model = repr(list(self.chain.names))
+        return f"Agent({self.name!r}, model={model}, tools={list(self.tools)})"
 
 
 def _split(tools: Any) -> tuple[list[Any], tuple[Toolset, ...]]:

@@ -1,34 +1,50 @@
 """An agent as a program: its answers to the plan's questions, and how its steps are performed."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from adjourn.agent import model_call
+from adjourn.agent.agent_tool import AgentTool, family
 from adjourn.agent.tool import Tool
-from adjourn.agent.tool_body import ToolBody
-from adjourn.agent.toolset import recorded_tool, tool_for
-from adjourn.bodies.signature import ArgumentError
-from adjourn.bodies.step_dispatch import perform_body
-from adjourn.core.authority import objection, people, shown_digest
+from adjourn.agent.toolset import tool_for
+from adjourn.agent.wanted_call import wanted_call
+from adjourn.core.action_digest import action_digest
+from adjourn.core.authority import Support, objection, people, shown_digest
+from adjourn.core.call import VETOED
 from adjourn.core.conversation_state import SpokenText, Thread
-from adjourn.core.digest import action_digest
-from adjourn.core.ids import ancestors, is_within, limit_step, limits_at, model_step, summary_step
+from adjourn.core.ids import ancestors, limit_step, limits_at, model_step, summary_step
 from adjourn.core.plan import Ask, Go, Judged, Plan, Refuse, Step, wind_up
 from adjourn.core.policy import DEFAULT, Judgement, strictest
-from adjourn.core.policy_rule import ToolTraits, Verdict
-from adjourn.core.records import NEVER, Asked, Fact, Intended, Returned, RunCompleted
+from adjourn.core.policy_rule import RunTraits, ToolTraits, Verdict
+from adjourn.core.records import NEVER, Asked, Decided, Fact, Intended, Returned, RunCompleted
 from adjourn.core.signatures import is_genuine
+from adjourn.core.standing_decision import under
 from adjourn.core.state import Call, State
-from adjourn.core.stop_conditions import External, Leaf, Progress, TextMention, ToolCalled, Tripped
-from adjourn.core.usage import Usage
+from adjourn.core.stop_conditions import (
+    External,
+    Leaf,
+    MaxTime,
+    Progress,
+    Stop,
+    TextMention,
+    ToolCalled,
+    Tripped,
+    is_timed,
+    progress_below,
+)
 from adjourn.driver.program import StepHandle
-from adjourn.errors import Invalid, InvalidDefinition
+from adjourn.errors import Invalid
 
 if TYPE_CHECKING:
     from adjourn.agent.agent import Agent
+    from adjourn.agent.hook import Hook
+    from adjourn.agent.tool_body import ToolBody
+    from adjourn.bodies.body import Body
 
 
 ALLOWED = Judgement(Verdict.ALLOW)
@@ -71,33 +87,31 @@ class Conversations:
         return self.agents[state.threads[path].agent]
 
     def _up(self, state: State, path: str) -> "list[Agent[Any]]":
-        """The agents from the root down to `path`."""
-        if not path:
-            return [self.agents[state.threads[""].agent]]
-        above = ("", *ancestors(path))
-        return [self._agent(state, one) for one in above if one in state.threads]
+        """The agents from the root down to `path`, those that handed over among them."""
+        names: list[str] = []
+        for above in ("", *ancestors(path)):
+            if above in state.threads:
+                names += state.threads[above].agents
+        return [self.agents[name] for name in names]
+
+    def _owner(self, state: State, call: Call) -> "Agent[Any]":
+        """The agent whose tool a call is of."""
+        return self.agents[call.agent or state.threads[call.path].agents[0]]
 
     def judge(self, state: State, call: Call, now: float) -> Judged:
         """May this tool call run now?"""
         up = self._up(state, call.path)
-        tool = up[-1].tools.get(call.tool)
-        if tool is None and up[-1].toolsets:
-            tool = recorded_tool(state, call)
-        if tool is None:
-            known = ", ".join(sorted(up[-1].tools)) or "none"
-            return Refuse(f"there is no tool {call.tool!r}; the tools are: {known}", "unknown")
-        try:
-            args = tool.validate(call.args)
-        except ArgumentError as e:
-            return Refuse(f"invalid arguments for {tool.name}: {e}", "invalid")
-        if call.attempt == 0 and not tool.is_complete(call.args):  # recorded by an older version
-            return Refuse(
-                f"invalid arguments for {tool.name}: what it draws itself was not recorded; call it again",
-                "invalid",
-            )
-        judged = self._verdict(up, tool, args)
+        wanted = wanted_call(state, call, self._owner(state, call))
+        if isinstance(wanted, Refuse):
+            return wanted
+        tool, args = wanted.tool, wanted.args
+        judged = self._verdict(up, tool, args, state, call)
         if judged.verdict == Verdict.DENY:
             return Refuse(f"not allowed: {judged.reason or f'policy denies {tool.name}'}", "denied")
+        if call.veto:
+            return Refuse(f"not allowed: {call.veto}", VETOED)
+        unchecked = not (call.checked and call.checked == state.epoch)
+        unchecked = unchecked and bool(_hooks(up, "before", tool.name))
         if judged.verdict == Verdict.ASK:
             gate = judged.gate()
         else:
@@ -107,10 +121,6 @@ class Conversations:
             shown = action_digest(state.run, call.id, tool.name, tool.exact, args)
         else:
             shown = ""
-        if isinstance(tool, AgentTool):
-            child = tool.agent.name
-        else:
-            child = ""
         intended = Intended(
             call=call.id,
             tool=tool.name,
@@ -119,23 +129,31 @@ class Conversations:
             effect=tool.effect.value,
             undo=tool.undo is not None,
             under=state.agents_under(call.path),
-            agent=child,
-            input=args.get("input") if child else None,
+            agent=wanted.agent,
+            input=wanted.input,
             gate=gate,
         )
         if gate:
             agreed = self._agreed(state, call, tool, args, judged, intended, now)
             if agreed is None:
-                return Ask(self._asked(state, call, tool, args, judged, shown, now))
+                asked = self._asked(state, call, tool, args, judged, shown, now)
+                return Ask(asked, unchecked)
             intended = agreed
-        return Go(intended, bool(gate), tool.key_ttl)
+        return Go(intended, bool(gate), tool.key_ttl, unchecked)
 
-    def _verdict(self, up: "list[Agent[Any]]", tool: Tool, args: dict[str, Any]) -> Judgement:
+    def _verdict(
+        self,
+        up: "list[Agent[Any]]",
+        tool: Tool,
+        args: dict[str, Any],
+        state: State,
+        call: Call,
+    ) -> Judgement:
         judgements: list[Judgement] = []
         traits = ToolTraits(tool.schema, tool.effect.value, tool.undo is not None)
-        for agent in up:
-            if agent.policy is not None:
-                judgements.append(agent.policy.judge(tool.name, args, traits))
+        for policy in filter(None, (agent.policy for agent in up)):
+            facts = RunTraits.of(state, call) if policy.looks_at_runs else None
+            judgements.append(policy.judge(tool.name, args, traits, facts))
         if tool.rule is not None:
             judgements.append(Judgement(tool.rule.verdict, "", (tool.rule,)))
         if judgements:
@@ -153,7 +171,10 @@ class Conversations:
         now: float,
     ) -> Intended | None:
         """The intent with the interrupt whose decisions stand behind exactly this, or None."""
-        for_run = state.granted.get(action_digest(state.run, "", tool.name, tool.exact, args), "")
+        for_run = ""
+        if state.granted:
+            action = action_digest(state.run, "", tool.name, tool.exact, args)
+            for_run = state.granted.get(action, "")
         for interrupt in filter(None, (call.grant, for_run)):
             if (grant := state.grants.get(interrupt)) is None:
                 continue
@@ -163,7 +184,9 @@ class Conversations:
                 gate = judged.gate(judged.expiring)
             else:
                 gate = intended.gate
-            lives = msgspec.structs.replace(intended, grant=interrupt, gate=gate)
+            lives = msgspec.structs.replace(
+                intended, grant=interrupt, gate=gate, standing=_behind(grant.decisions)
+            )
             why = objection(
                 state.run,
                 lives,
@@ -172,8 +195,11 @@ class Conversations:
                 state.requesters,
                 now,
                 spent,
-                lambda decided, asked=grant.asked: is_genuine(
-                    state.trust, state.run, asked, decided
+                Support(
+                    lambda decided, asked=grant.asked: is_genuine(
+                        state.trust, state.run, asked, decided, state.standing
+                    ),
+                    state.standing,
                 ),
             )
             if not why:
@@ -231,11 +257,11 @@ class Conversations:
         """Whether its model call may be made now; if it has failed, what follows from that is added
         to the plan."""
         agent = self.agents[thread.agent]
-        step, _ = _next_call(agent, thread)
+        step, _ = _next_call(agent, thread, state)
         if fault := state.faults.get(step):
             if fault.asked:
                 return False
-            if not fault.transient or fault.count >= agent.retries:
+            if not fault.transient or fault.count >= agent.retries * len(agent.chain.models):
                 if self._tells(state, thread):
                     text = f"{thread.agent} failed: {fault.error}"
                     plan.facts.append(Returned(call=thread.path, error=text))
@@ -264,9 +290,29 @@ class Conversations:
                 return False
         return True
 
+    def holds(self, state: State, thread: Thread, plan: Plan) -> bool:
+        """Whether this conversation does not continue before hooks have let pass what was said; what
+        follows from that is added to the plan."""
+        hooks = self._talk_hooks(thread)
+        if not hooks:
+            return False
+        from adjourn.agent.talk_check import holds  # only agents with hooks need it
+
+        return holds(hooks, state, thread, plan)
+
+    def _talk_hooks(self, thread: Thread) -> "tuple[Hook, ...]":
+        """Of all agents that have had the conversation."""
+        if not thread.handed:
+            return self.agents[thread.agent].hooks
+        return tuple(chain.from_iterable(self.agents[name].hooks for name in thread.agents))
+
     def ask_model(self, state: State, thread: Thread, plan: Plan) -> None:
-        """Add the model call, or the one for a summary that must come before it."""
-        step, kind = _next_call(self.agents[thread.agent], thread)
+        """Add the model call, or the one for a summary that must come before it; nothing while its
+        provider works on it in the background."""
+        known = state.submitted.get(thread.path)
+        if known is not None and known.wait in state.open:
+            return
+        step, kind = _next_call(self.agents[thread.agent], thread, state)
         fault = state.faults.get(step)
         under = state.agents_under(thread.path)
         plan.start.append(
@@ -282,26 +328,41 @@ class Conversations:
         call = state.live.get(thread.path)
         if call is None or call.path not in state.threads:
             return False
-        tool = self._agent(state, call.path).tools.get(call.tool)
+        tool = self._owner(state, call).tools.get(call.tool)
         return isinstance(tool, AgentTool) and tool.on_failure == "tell"
 
     def tripped(self, state: State, thread: Thread, now: float) -> tuple[Tripped | None, str]:
         """The first limit of a nested agent on the way down to this conversation that has tripped,
         and the agent's path. It counts its own conversation and those below it."""
-        for path in ancestors(thread.path):
-            if path in state.threads:
-                stop, extended = (
-                    self.agents[state.threads[path].agent].stop,
-                    limits_at(state.extended, path),
-                )
-                if tripped := stop.check(_progress_below(state, path, now), extended):
-                    return tripped, path
+        for path in self._nested(state, thread):
+            stop, extended = self._agent(state, path).stop, limits_at(state.extended, path)
+            if tripped := stop.check(progress_below(state, path, now), extended):
+                return tripped, path
         return None, ""
+
+    def plan_cuts(self, state: State, thread: Thread, now: float, plan: Plan) -> None:
+        """Have the plan made again when time alone trips a limit of a nested agent on the way down
+        to this conversation, whose model call may be in flight then."""
+        for path in self._nested(state, thread):
+            stop = self._agent(state, path).stop
+            if is_timed(stop):
+                progress = progress_below(state, path, now)
+                cut_in_time(plan, now, stop, progress, limits_at(state.extended, path))
+
+    def cut_off(self, thread: Thread, plan: Plan) -> None:
+        """Its model call must not continue, if it is in flight."""
+        plan.abort |= {model_step(thread.path), summary_step(thread.path)}
+
+    def _nested(self, state: State, thread: Thread) -> list[str]:
+        """The paths of the nested agents from the root down to this conversation."""
+        return [path for path in ancestors(thread.path) if path in state.threads]
 
     def stop(self, state: State, thread: Thread, tripped: Tripped, path: str, plan: Plan) -> None:
         """What follows from a limit of the agent at `path`: a person is asked, or the nested agent
         ends."""
         leaf = tripped.leaf
+        if isinstance(leaf, MaxTime) or tripped.action == "stop":
+            self.cut_off(thread, plan)
         if tripped.action == "pause":
             if not is_open(state, "limit"):
                 payload = {
@@ -334,9 +395,69 @@ class Conversations:
             return await model_call.reply(self._agent(desk.state, step.path), step, desk)
         if step.kind == "summary":
             return await model_call.summary(self._agent(desk.state, step.path), step, desk)
+        if step.kind in ("background", "withdraw"):
+            from adjourn.agent import background_call as background
+
+            agent = self._agent(desk.state, step.path)
+            if step.kind == "withdraw":
+                return await background.withdrawal(agent, step, desk)
+            return await background.background_call(agent, step, desk)
+        if step.kind == "check" and step.call is None:
+            from adjourn.agent.hook_step import check_talk
+
+            hooks = self._talk_hooks(desk.state.threads[step.path])
+            return await check_talk(hooks, step, desk)
+        tool_body, perform_body = _bodies()
         assert step.call is not None
-        tool = await tool_for(self._agent(desk.state, step.call.path), step.call, desk)
-        return await perform_body(ToolBody(tool, step.call), step, desk)
+        up, owner = self._up(desk.state, step.call.path), self._owner(desk.state, step.call)
+        tool = await tool_for(owner, step.call, desk)
+        hooks = _hooks(up, "before" if step.kind == "check" else "after", step.call.tool)
+        if not hooks:
+            return await perform_body(tool_body(tool, step.call), step, desk)
+        from adjourn.agent.hook_step import AfterTool, check_call  # only agents with hooks need it
+
+        if step.kind == "check":
+            return await check_call(hooks, tool, step, desk)
+        after = AfterTool(hooks, tool, step.call)
+        return await perform_body(tool_body(tool, step.call, after), step, desk)
+
+
+@cache
+def _bodies() -> "tuple[type[ToolBody], Callable[[Body, Step, StepHandle], Awaitable[Fact]]]":
+    """Few imports, until a tool is called; and then once."""
+    from adjourn.agent.tool_body import ToolBody
+    from adjourn.bodies.step_dispatch import perform_body
+
+    return ToolBody, perform_body
+
+
+def _behind(decisions: Iterable[Decided]) -> str:
+    """The interrupt whose standing decision is behind these, if there is one."""
+    for decided in decisions:
+        if behind := under(decided):
+            return behind
+    return ""
+
+
+def _hooks(
+    up: "list[Agent[Any]]", when: Literal["before", "after"], tool: str
+) -> "tuple[Hook, ...]":
+    if not any(agent.hooks for agent in up):
+        return ()
+    from adjourn.agent.hook import heard_by
+
+    return heard_by(up, when, tool)
+
+
+def cut_in_time(
+    plan: Plan, now: float, stop: Stop, progress: Progress, extended: dict[str, float]
+) -> None:
+    """Plan again when time alone makes `stop` true: what model calls are in flight then are cut
+    off."""
+    if is_timed(stop):
+        left = stop.remaining(progress, extended)
+        if left < math.inf:
+            plan.wake_at(now + left)
 
 
 def is_open(state: State, *kinds: str) -> bool:
@@ -344,11 +465,20 @@ def is_open(state: State, *kinds: str) -> bool:
     return any(opened.record.kind in kinds for opened in state.open.values())
 
 
-def _next_call(agent: "Agent[Any]", thread: Thread) -> tuple[str, Literal["model", "summary"]]:
+def _next_call(
+    agent: "Agent[Any]", thread: Thread, state: State
+) -> tuple[str, Literal["model", "summary", "background"]]:
     """The step that is due in a conversation."""
+    step = model_step(thread.path)
+    if thread.path in state.submitted:
+        return step, "background"
     if agent.history.summary_due(thread):
         return summary_step(thread.path), "summary"
-    return model_step(thread.path), "model"
+    if agent.background:
+        fault = state.faults.get(step)
+        if agent.chain.model(fault.count + 1 if fault else 1) in agent.background:
+            return step, "background"
+    return step, "model"
 
 
 class AgentProgram:
@@ -398,6 +528,8 @@ class AgentProgram:
             thread = state.threads.get(path)
             if thread is None or (path and path not in state.live):
                 continue
+            if self._conversations.holds(state, thread, plan):
+                continue
             if thread.final and path:
                 self._conversations.returns(thread, plan)
             elif thread.final:
@@ -415,21 +547,25 @@ class AgentProgram:
         back."""
         if not self._conversations.is_due(state, thread, now, plan):
             return None
-        tripped, path = self._tripped(state, thread, now)
+        whole = self._progress(state, thread, now)
+        tripped, path = self.stop.check(whole, state.extended), ""
+        if tripped is None:
+            tripped, path = self._conversations.tripped(state, thread, now)
         if tripped is None:
             self._conversations.ask_model(state, thread, plan)
+            self._conversations.plan_cuts(state, thread, now, plan)
+            cut_in_time(plan, now, self.stop, whole, state.extended)
             return None
         if tripped.action != "pause" and not path:
             return _ended(tripped.leaf, state.threads.get("", thread))
         self._conversations.stop(state, thread, tripped, path, plan)
         return None
 
-    def _tripped(self, state: State, thread: Thread, now: float) -> tuple[Tripped | None, str]:
-        """The first limit on the way down to this conversation that has tripped, and the path of
-        its agent. The root's limits count the whole run, a nested agent's its own conversation and
-        those below it."""
+    def _progress(self, state: State, thread: Thread, now: float) -> Progress:
+        """How far the whole run has come, which the root's limits count. A nested agent's count
+        its own conversation and those below it."""
         root = state.threads.get("", thread)
-        whole = Progress(
+        return Progress(
             state.steps,
             state.usage.total_tokens,
             state.usage.cost,
@@ -439,91 +575,9 @@ class AgentProgram:
             frozenset(state.flags),
             state.waited,
         )
-        if tripped := self.stop.check(whole, state.extended):
-            return tripped, ""
-        return self._conversations.tripped(state, thread, now)
 
     async def perform(self, step: Step, desk: StepHandle) -> Fact:
         return await self._conversations.perform(step, desk)
-
-
-class AgentTool(Tool):
-    """An agent as a tool of another: its conversation is a path inside the same run."""
-
-    def __init__(
-        self, agent: "Agent[Any]", name: str, description: str, on_failure: str = "ask"
-    ) -> None:
-        if on_failure not in ("ask", "tell"):
-            raise InvalidDefinition(
-                f"as_tool of {agent.name!r}: on_failure= must be 'ask' or 'tell', got {on_failure!r:.80}"
-            )
-        schema = {
-            "type": "object",
-            "properties": {"input": {"type": "string"}},
-            "required": ["input"],
-            "additionalProperties": False,
-        }
-        super().__init__(name, description, schema, _never, effect="read")
-        self.agent, self.on_failure = agent, on_failure
-
-
-def _never(input: str) -> None:
-    """Never called: the driver opens a path instead."""
-
-
-def family(agent: "Agent[Any]", above: "tuple[Agent[Any], ...]" = ()) -> "dict[str, Agent[Any]]":
-    """The agent and everything below it, by name; raises `InvalidDefinition` if a name is not
-    enough to find one."""
-    way = (*above, agent)
-    if any(one is agent for one in above):
-        circle = " → ".join(one.name for one in way)
-        raise InvalidDefinition(
-            f"agent {agent.name!r} would be its own tool ({circle}): take one of them out"
-        )
-    found: dict[str, Agent[Any]] = {agent.name: agent}
-    for tool in agent.tools.values():
-        if isinstance(tool, AgentTool):
-            for name, child in family(tool.agent, way).items():
-                if not _is_same(found.setdefault(name, child), child):
-                    raise InvalidDefinition(
-                        f"two different agents below {agent.name!r} are named {name!r}",
-                        advice="a run finds them by name: rename one",
-                    )
-    return found
-
-
-def _is_same(one: "Agent[Any]", other: "Agent[Any]") -> bool:
-    """One agent, or two that a factory made alike."""
-    alike = one.fingerprint == other.fingerprint and one.instructions == other.instructions
-    sent_alike = one.history == other.history and one.model.name == other.model.name
-    return one is other or (alike and one.stop == other.stop and sent_alike)
-
-
-def _progress_below(state: State, path: str, now: float) -> Progress:
-    """How far a nested agent has come, with the agents below it."""
-    below: list[Thread] = []
-    for place, thread in reversed(state.threads.items()):  # what is below came later
-        if is_within(place, path):
-            below.append(thread)
-        if place == path:
-            break
-    steps, usage = 0, Usage()
-    called: set[str] = set()
-    for thread in below:
-        steps += thread.turn + thread.summaries
-        usage += thread.usage
-        called.update(thread.called)
-    top = state.threads[path]
-    return Progress(
-        steps,
-        usage.total_tokens,
-        usage.cost,
-        now - top.at,
-        SpokenText(top),
-        frozenset(called),
-        frozenset(state.flags),
-        state.waited - top.waited,
-    )
 
 
 def _ended(leaf: Leaf, thread: Thread) -> RunCompleted:

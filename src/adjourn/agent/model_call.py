@@ -2,37 +2,34 @@
 that ends it."""
 
 import asyncio
-import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adjourn.agent.tool import drawn_for
+from adjourn.agent.tool import Tool, drawn_for
 from adjourn.agent.toolset import find_tools, with_findings
 from adjourn.bodies.runner import retry_at
-from adjourn.core.codec import encode, legible, plain, text_of
-from adjourn.core.messages import (
-    ModelRequest,
-    Reply,
-    ReplyPart,
-    Text,
-    TextDelta,
-    Thinking,
-    ToolCall,
-)
+from adjourn.core.codec import legible, plain, text_of
+from adjourn.core.files import FILE, described
+from adjourn.core.messages import ModelRequest, Reply, TextDelta, files_in, is_only_named
 from adjourn.core.plan import Step
+from adjourn.core.record_parts import Sent
 from adjourn.core.records import Fact, Faulted, Replied, Summarised
 from adjourn.core.request_digest import UNRECORDED, Terms, difference, recorded, request_digest
+from adjourn.core.stop_conditions import limits_cost
 from adjourn.core.summary import question
+from adjourn.core.transcript import Messages
 from adjourn.driver.program import StepHandle
 from adjourn.errors import LeaseLost, ModelError, NotJSON, StoreError
-from adjourn.models.model import Model
+from adjourn.models.model import Model, ModelChain
 
 if TYPE_CHECKING:
     from adjourn.agent.agent import Agent
 
-log = logging.getLogger("adjourn.agent")
+PERHAPS_PAID = ("timeout", "connection", "unrecordable")
+"""Kinds of failures after which the provider may have answered, and been paid."""
 PRIVATE = ("extra_headers", "extra_body")
 """Settings that may hold a password."""
 
@@ -40,36 +37,82 @@ PRIVATE = ("extra_headers", "extra_body")
 async def reply(agent: "Agent[Any]", step: Step, desk: StepHandle) -> Fact:
     """The model's next reply, or that it failed."""
     started = desk.now()
-    thread = desk.state.threads[step.path]
+    model = agent.chain.model(step.attempt)
     try:
         found = await find_tools(agent, desk, step.path)
-        terms = agent.terms(agent.instructions_for(desk), found)
-        request = ModelRequest(
-            _prepared(agent, terms, step, desk),
-            terms.instructions,
-            (*agent.specs, *(tool.spec for tool in found.values())),
-            agent.settings,
-            thread.requests,
-            run=desk.run_id,
-            path=step.path,
-            session=desk.state.started.session,
-        )
-        answer = with_findings(
-            recordable(await _stream(agent.model, request, desk, step.path)), found
-        )
+        request = await with_files(model, request_of(agent, found, step, desk, model.name), desk)
+        answer = kept(agent, found, await _stream(model, request, desk, step.path))
     except (asyncio.CancelledError, LeaseLost, StoreError):
         raise
     except Exception as e:
         desk.failed(e)
-        return _fault(step, e, desk.now())
+        return chain_fault(agent.chain, step, e, desk)
+    return await replied(agent, step, answer, found, OwnRequest.of(desk, started))
+
+
+class OwnRequest(msgspec.Struct, frozen=True):
+    """What a record says of the request that a reply answers, and how long that took."""
+
+    upto: int
+    heard: tuple[str, ...]
+    digest: str
+    sent: Sent | None
+    run: str
+    took: float
+
+    @classmethod
+    def of(cls, desk: StepHandle, began: float) -> "OwnRequest":
+        """The one that this step has sent."""
+        outgoing, took = desk.outgoing, desk.now() - began
+        return cls(desk.upto, desk.heard, outgoing.digest, outgoing.sent, desk.run_id, took)
+
+
+def request_of(
+    agent: "Agent[Any]", found: Mapping[str, Tool], step: Step, desk: StepHandle, model: str
+) -> ModelRequest:
+    """What the model is asked next. The desk keeps what a record will say of it."""
+    terms = agent.terms(agent.instructions_for(desk), found, model)
+    return ModelRequest(
+        _prepared(agent, terms, step, desk),
+        terms.instructions,
+        (*agent.specs, *(tool.spec for tool in found.values())),
+        agent.settings,
+        desk.state.threads[step.path].index,
+        run=desk.run_id,
+        path=step.path,
+        session=desk.state.started.session,
+    )
+
+
+def kept(agent: "Agent[Any]", found: Mapping[str, Tool], answer: Reply) -> Reply:
+    """A reply as it is recorded: with the tools that were found for it, and with secrets sealed."""
+    answer = with_findings(answer, found)
+    tools = agent.tools
+    if found:
+        tools = {**tools, **found}
+    if any(tool.secrets for tool in tools.values()):
+        from adjourn.agent.sealed_reply import sealed_reply
+
+        return sealed_reply(tools, answer)
+    return answer
+
+
+async def replied(
+    agent: "Agent[Any]", step: Step, answer: Reply, found: Mapping[str, Tool], asked: OwnRequest
+) -> Replied:
+    """The record of a whole reply to what was `asked`."""
+    if limits_cost(agent.stop):
+        from adjourn.agent.cost_limits import warn_of_no_cost
+
+        warn_of_no_cost(agent, asked.run, answer)
     final, output, invalid = agent.output.take(answer)
     spoken = final and output == answer.text  # the words stand in the parts already
     drawn = await drawn_for({**agent.tools, **found}, answer)
     return Replied(
         drawn=drawn,
         path=step.path,
-        upto=desk.upto,
-        heard=desk.heard,
+        upto=asked.upto,
+        heard=asked.heard,
         parts=answer.parts,
         usage=answer.usage,
         model=answer.model,
@@ -78,10 +121,31 @@ async def reply(agent: "Agent[Any]", step: Step, desk: StepHandle) -> Fact:
         final=final,
         spoken=spoken,
         invalid=invalid,
-        took=round(desk.now() - started, 4),
-        request=desk.outgoing.digest,
-        sent=desk.outgoing.sent,
+        took=round(asked.took, 4),
+        request=asked.digest,
+        sent=asked.sent,
     )
+
+
+async def with_files(model: Model, request: ModelRequest, desk: StepHandle) -> ModelRequest:
+    """The request with the bytes of the files in its messages. Raises `ModelError` for a model that
+    would send something else in their place."""
+    messages = request.messages
+    if isinstance(messages, Messages) and not messages.may_have_files():
+        return request
+    wanted = {ref[FILE]: ref for ref in files_in(messages)}
+    if not wanted:
+        return request
+    found = await desk.files(wanted.keys())
+    if not getattr(model, "takes_files", False):
+        for digest, ref in wanted.items():
+            if digest in found or not is_only_named(ref, messages):
+                raise ModelError(
+                    f"{model.name} does not take files, and the conversation has {described(ref)}; "
+                    "nothing was sent. A model that sends files says so with takes_files = True",
+                    kind="unsupported_file",
+                )
+    return msgspec.structs.replace(request, files=found)
 
 
 def _prepared(agent: "Agent[Any]", terms: Terms, step: Step, desk: StepHandle) -> Any:
@@ -107,7 +171,8 @@ async def summary(agent: "Agent[Any]", step: Step, desk: StepHandle) -> Fact:
     started = desk.now()
     thread, by = desk.state.threads[step.path], agent.history.summarise
     assert by is not None
-    model, covers = by.model or agent.model, by.covers(thread)
+    chain, covers = agent.summary_chain, by.covers(thread)
+    model = chain.model(step.attempt)
     asked, terms = question(thread, covers), Terms(by.instructions, model.name)
     outgoing = desk.outgoing
     outgoing.digest, outgoing.sent = (
@@ -131,7 +196,7 @@ async def summary(agent: "Agent[Any]", step: Step, desk: StepHandle) -> Fact:
         raise
     except Exception as e:
         desk.failed(e)
-        return _fault(step, e, desk.now())
+        return chain_fault(chain, step, e, desk)
     return Summarised(
         path=step.path,
         covers=covers,
@@ -147,7 +212,7 @@ async def summary(agent: "Agent[Any]", step: Step, desk: StepHandle) -> Fact:
 async def _stream(
     model: Model, request: ModelRequest, desk: StepHandle, path: str | None = None
 ) -> Reply:
-    """The whole reply; its pieces are published as that agent's, if `path` says whose."""
+    """The whole reply, fit for a record; its pieces are published as that agent's, if `path` says whose."""
     found: Reply | None = None
     stream = model.request(request)
     try:
@@ -164,7 +229,15 @@ async def _stream(
             await close()
     if found is None:
         raise ModelError(f"{model.name} ended without a reply")
-    return found
+    return _recordable()(found, model.name)
+
+
+@cache
+def _recordable() -> Callable[[Reply, str], Reply]:
+    """Only whoever asks models needs it; and it is imported once, not in every turn."""
+    from adjourn.agent.recordable_reply import recordable
+
+    return recordable
 
 
 def recorded_settings(settings: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -181,77 +254,37 @@ def recorded_settings(settings: dict[str, Any] | None) -> dict[str, Any] | None:
     return found
 
 
-def recordable(reply: Reply) -> Reply:
-    """A model's reply as JSON can hold it: arguments that are no JSON stay as text, which no tool
-    accepts.
-
-    Raises `NotJSON` for details that cannot be recorded.
-    """
-    if reply.details:
-        details = plain(reply.details, "details")
-    else:
-        details = None
-    return msgspec.structs.replace(
-        reply, parts=_once(map(_recordable, reply.parts)), details=details
-    )
-
-
-def _once(parts: Iterable[ReplyPart]) -> tuple[ReplyPart, ...]:
-    """Without the calls that a provider sent twice: the same id, the same tool, the same
-    arguments."""
-    kept: list[ReplyPart] = []
-    seen: set[tuple[str, str, bytes]] = set()
-    for part in parts:
-        if isinstance(part, ToolCall) and part.id:
-            key = (part.id, part.tool, encode(part.args))
-            if key in seen:
-                log.warning(
-                    "a reply has the call %r of %s twice, with the same arguments: it is one call",
-                    part.id,
-                    part.tool,
-                )
-                continue
-            seen.add(key)
-        kept.append(part)
-    return tuple(kept)
-
-
-def _recordable(part: ReplyPart) -> ReplyPart:
-    if part.details:
-        details = plain(part.details, "details")
-    else:
-        details = None
-    if isinstance(part, Text | Thinking):
-        return msgspec.structs.replace(part, text=legible(part.text), details=details)
-    if not isinstance(part, ToolCall):
-        return msgspec.structs.replace(part, details=details)
-    try:
-        args = plain(part.args, "arguments")
-    except NotJSON:
-        args = repr(part.args)
-    return msgspec.structs.replace(
-        part, id=legible(part.id), tool=legible(part.tool), args=args, details=details
-    )
-
-
-def _fault(step: Step, error: Exception, now: float) -> Faulted:
-    if isinstance(error, ModelError):
-        transient = error.transient
-    else:
-        transient = isinstance(error, TimeoutError | ConnectionError)
-    if isinstance(error, ModelError):
-        after = error.retry_after
-    else:
-        after = None
-    if isinstance(error, ModelError):
-        kind = error.kind
-    else:
-        kind = type(error).__name__
+def chain_fault(chain: ModelChain, step: Step, error: Exception, desk: StepHandle) -> Faulted:
+    """The record of an attempt that failed. It says who is asked next, and whether the one that
+    failed may have answered."""
     text = text_of(error) or type(error).__name__
-    return Faulted(
-        step=step.id,
-        error=text,
-        kind=kind,
-        transient=transient,
-        retry_at=retry_at(now, step.attempt, after) if transient else 0.0,
-    )
+    transient, after, kind = _nature(error)
+    following = chain.after(step.attempt)
+    if following is not None and _is_of_model(error):
+        if _is_perhaps_paid(error, desk):
+            text = f"{text}; it may have answered, and been paid for"
+        text = f"{text}; {following.name} is asked instead"
+        return Faulted(step=step.id, error=text, kind=kind, transient=True)
+    if not transient:
+        return Faulted(step=step.id, error=text, kind=kind)
+    at = retry_at(desk.now(), chain.round(step.attempt), after)
+    return Faulted(step=step.id, error=text, kind=kind, transient=True, retry_at=at)
+
+
+def _is_perhaps_paid(error: Exception, desk: StepHandle) -> bool:
+    """Whether the provider may have answered, as far as can be known here."""
+    if isinstance(error, ModelError):
+        return error.kind in PERHAPS_PAID or bool(desk.partial)
+    return True
+
+
+def _is_of_model(error: Exception) -> bool:
+    """Whether the model failed, not the program around it."""
+    return isinstance(error, ModelError | TimeoutError | ConnectionError)
+
+
+def _nature(error: Exception) -> tuple[bool, float | None, str]:
+    """Whether it may pass, after how long, and its kind."""
+    if isinstance(error, ModelError):
+        return error.transient, error.retry_after, error.kind
+    return isinstance(error, TimeoutError | ConnectionError), None, type(error).__name__

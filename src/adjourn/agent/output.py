@@ -5,9 +5,9 @@ from typing import Any
 
 from adjourn.bodies.secret_types import secret_in
 from adjourn.bodies.signature import shape
+from adjourn.core.action_digest import digest
 from adjourn.core.codec import loads, plain
 from adjourn.core.conversation_state import OUTPUT_TOOL
-from adjourn.core.digest import digest
 from adjourn.core.messages import Reply, ToolSpec
 from adjourn.errors import Invalid, InvalidDefinition
 
@@ -18,6 +18,10 @@ class Output:
     def __init__(self, type_: Any) -> None:
         self.type = type_
         self.plain = type_ is str
+        if isinstance(type_, bool | int | float | bytes | list | dict | set):
+            raise InvalidDefinition(
+                f"output_type= must be a type, such as str, a dataclass or a BaseModel, got {type_!r:.80}"
+            )
         if secret_in(type_) is not None:
             raise InvalidDefinition(
                 f"output_type={type_!r:.80} holds a secret, and outputs are shown and recorded",

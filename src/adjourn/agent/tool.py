@@ -7,12 +7,20 @@ from functools import cached_property
 from typing import Any, Literal, overload
 
 from adjourn.bodies.retries import checked_retries
-from adjourn.bodies.signature import ArgumentError, Signature, parameters, shape, summary
+from adjourn.bodies.secret_types import Secret, secret_mark
+from adjourn.bodies.signature import (
+    ArgumentError,
+    Signature,
+    check_takes,
+    parameters,
+    shape,
+    summary,
+)
 from adjourn.bodies.tool_context import ToolContext, pause_for
+from adjourn.core.action_digest import digest
 from adjourn.core.call_phrase import check_template, phrase
 from adjourn.core.codec import plain
 from adjourn.core.conversation_state import OUTPUT_TOOL
-from adjourn.core.digest import digest
 from adjourn.core.duration import Duration, seconds
 from adjourn.core.effect import Effect
 from adjourn.core.messages import Reply, ToolSpec
@@ -54,6 +62,11 @@ class Tool:
         describe: a call in a few words for the audit, with parameters in braces: `"refund of order
             {order_id}"`. Without it, the tool's name and its first arguments.
     """
+
+    origin: str = ""
+    """The digest of all that its source says of it, for one that was found elsewhere."""
+    hands_to: str = ""
+    """The agent that has the conversation once it has run, if that changes."""
 
     def __init__(
         self,
@@ -100,7 +113,7 @@ class Tool:
         self._given = input_schema
         self._problems: dict[str, str] = {}
         if input_schema is None:
-            self.signature.check_secrets()
+            self.signature.check_parameters()
         else:
             check_schema(self.schema, f"tool {name!r}: input_schema")
             check_defaults(self.schema, f"tool {name!r}: input_schema")
@@ -116,6 +129,8 @@ class Tool:
             )
         if isolate:
             self._check_isolated()
+        if input_schema is not None:
+            self._check_unmarked()
         if describe:
             names = list(self.schema.get("properties", ()))
             check_template(describe, names, f"tool {name!r}")
@@ -129,9 +144,33 @@ class Tool:
             raise InvalidDefinition(
                 f"tool {self.name!r}: isolate=True needs a function at the top level of a module"
             )
+        if self.secrets:
+            raise InvalidDefinition(
+                f"tool {self.name!r}: isolate=True cannot take a Secret, which is opened in this process"
+            )
         if self.resources:
             raise InvalidDefinition(
                 f"tool {self.name!r}: isolate=True cannot take resources, which live in one process"
+            )
+
+    def _check_unmarked(self) -> None:
+        """With a schema of its own, what is a secret is what that schema marks."""
+        from adjourn.core.secret_places import has_secrets
+
+        if has_secrets(self.schema):
+            from adjourn.bodies.sealed_arguments import check_marks
+
+            check_marks(self.name, self.schema, self.secrets)
+        for parameter in inspect.signature(self.run).parameters.values():
+            if secret_mark(parameter.annotation) is not None:
+                raise InvalidDefinition(
+                    f"tool {self.name!r}: {parameter.name!r} is a Secret: that needs a schema from "
+                    f"the signature, not input_schema="
+                )
+        if secret_mark(inspect.signature(self.run).return_annotation) is not None:
+            raise InvalidDefinition(
+                f"tool {self.name!r}: its result is a Secret: that needs a schema from the "
+                f"signature, not input_schema="
             )
 
     def phrase(self, args: dict[str, Any]) -> str:
@@ -157,9 +196,66 @@ class Tool:
     @property
     def edit_schema(self) -> dict[str, Any]:
         """The JSON Schema of its complete arguments: what an edit must fit."""
+        if self._given is not None:
+            return self._recorded
+        if self.secrets:
+            from adjourn.bodies.sealed_arguments import sealed_schema
+
+            return sealed_schema(self.signature.edit_schema, self.secrets)
+        return self.signature.edit_schema
+
+    @cached_property
+    def _recorded(self) -> dict[str, Any]:
+        """The given schema, as recorded arguments fit it."""
+        if not self.secrets:
+            return self.schema
+        from adjourn.bodies.sealed_arguments import only_sealed
+
+        return only_sealed(self.schema, self.secrets)
+
+    @cached_property
+    def secrets(self) -> Mapping[str, Secret]:
+        """Its parameters that are secrets."""
         if self._given is None:
-            return self.signature.edit_schema
-        return self.schema
+            return self.signature.secrets
+        from adjourn.core.secret_places import marked_properties
+
+        return {name: Secret(mark) for name, mark in marked_properties(self.schema).items()}
+
+    def opened(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Recorded arguments with their secrets opened; raises `ArgumentError` for one that cannot
+        be, and for one that does not fit the schema.
+
+        Args:
+            args: as they are recorded.
+        """
+        if not self.secrets:
+            return args
+        from adjourn.bodies.sealed_arguments import opened_arguments
+
+        found = opened_arguments(args, self.secrets)
+        if self._given is None:
+            return found
+        try:
+            check(self.schema, found, "arguments")
+        except InvalidAnswer:  # it quotes what does not fit
+            names = ", ".join(self.secrets)
+            raise ArgumentError(f"{names}: a secret does not fit the schema of the tool") from None
+        return found
+
+    @cached_property
+    def secret_result(self) -> Secret | None:
+        """The mark of its result, if that is a secret."""
+        if self._given is not None:
+            return None
+        return self.signature.secret_result
+
+    @cached_property
+    def secret_resources(self) -> Mapping[str, str]:
+        """Its resources that are secrets, by its parameters."""
+        if self._given is not None:
+            return {}
+        return self.signature.secret_resources
 
     @property
     def draws(self) -> bool:
@@ -204,9 +300,10 @@ class Tool:
     def exact(self) -> str:
         """What an approval is for: the definition, and what people read of it. A changed one asks
         again."""
-        return digest(
-            "tool/2", self.definition, self.description, self.undo is not None, self.timeout or 0.0
-        )
+        said: list[Any] = [self.description, self.undo is not None, self.timeout or 0.0]
+        if self.origin:
+            said.append(self.origin)
+        return digest("tool/2", self.definition, *said)
 
     @cached_property
     def resources(self) -> dict[str, str]:
@@ -247,7 +344,7 @@ class Tool:
         name = digest("arguments", args)
         if name not in self._problems:
             try:
-                check(self.schema, args, "arguments", steps)
+                check(self._recorded, args, "arguments", steps)
                 problem = ""
             except InvalidAnswer as e:
                 problem = e.what
@@ -330,6 +427,8 @@ def _check_functions(name: str, run: Any, undo: Any, verify: Any) -> None:
     for what, function in (("undo", undo), ("verify", verify)):
         if function is not None and not callable(function):
             raise InvalidDefinition(f"tool {name!r}: {what}= must be a function, got {function!r}")
+    check_takes(undo, 3, f"tool {name!r}: undo takes (ctx, args, result)")
+    check_takes(verify, 2, f"tool {name!r}: verify takes (ctx, args)")
 
 
 def _check_name(name: Any) -> None:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adjourn.agent.tool import Tool
 from adjourn.bodies.body import Work
@@ -14,6 +14,9 @@ from adjourn.core.records import Fact, Returned
 from adjourn.driver.program import StepHandle
 from adjourn.errors import NotJSON
 
+if TYPE_CHECKING:
+    from adjourn.agent.hook_step import AfterTool
+
 log = logging.getLogger("adjourn.tool")
 
 
@@ -21,8 +24,8 @@ class ToolBody:
     """See `bodies.body.Body`. What a tool's body gives, or the text of its error, is for the model
     to read."""
 
-    def __init__(self, tool: Tool, call: Call) -> None:
-        self.tool, self.call = tool, call
+    def __init__(self, tool: Tool, call: Call, after: "AfterTool | None" = None) -> None:
+        self.tool, self.call, self._after = tool, call, after
 
     @property
     def name(self) -> str:
@@ -54,11 +57,30 @@ class ToolBody:
 
     @property
     def undo(self) -> Callable[..., Any] | None:
-        return self.tool.undo
+        undo, mark = self.tool.undo, self.tool.secret_result
+        if undo is not None and mark is not None:
+            from adjourn.bodies.sealed_results import opening
+
+            undo = opening(undo, mark)
+        return self._shielded(undo)
 
     @property
     def verify(self) -> Callable[..., Any] | None:
-        return self.tool.verify
+        verify, mark = self.tool.verify, self.tool.secret_result
+        if verify is not None and mark is not None:
+            from adjourn.bodies.sealed_results import sealing
+
+            verify = sealing(verify, mark)
+        return self._shielded(verify)
+
+    @property
+    def redacts(self) -> bool:
+        return self._after is not None
+
+    async def after(self, fact: Fact, desk: StepHandle) -> Fact:
+        if self._after is None:
+            return fact
+        return await self._after.seen(fact, desk)
 
     def context(self, desk: StepHandle, call: Call) -> ToolContext:
         return ToolContext(desk, call)
@@ -71,14 +93,56 @@ class ToolBody:
             )
 
             return run_isolated(self.tool, args, context, self.call)
-        return Work(self.tool.run, *self.tool.bind(args, context, values))
+        if not self.tool.secrets and not self.tool.secret_resources:
+            positional, named = self.tool.bind(args, context, values)
+            return Work(self.tool.run, positional, named)
+        from adjourn.bodies.sealed_arguments import shielded
+
+        if values is None:  # a schema that was given: its arguments are bound as they are
+            args = self.tool.opened(args)
+        positional, named = self.tool.bind(args, context, values)
+        if values is not None:
+            named = self.tool.opened(named)
+        context.hidden += self._hidden(context)
+        return Work(shielded(self.tool.run, context.hidden), positional, named)
 
     def arguments(self) -> dict[str, Any]:
-        return self.tool.validate(self.call.args)
+        return self.tool.opened(self.tool.validate(self.call.args))
+
+    def _shielded(self, function: Callable[..., Any] | None) -> Any:
+        """A function that gets the secrets of this call, and cannot say them."""
+        if function is None or not self.tool.secrets:
+            return function
+        from adjourn.bodies.sealed_arguments import shielded
+
+        return shielded(function, self._secrets())
+
+    def _secrets(self) -> list[str]:
+        """What is sealed in the arguments of this call."""
+        opened = self.arguments()
+        return [opened[name] for name in self.tool.secrets if opened.get(name) is not None]
+
+    def _hidden(self, context: ToolContext) -> list[str]:
+        """What the body is given and must not say: secrets among its arguments and its resources."""
+        found = self._secrets()
+        for resource in self.tool.secret_resources.values():
+            value = context.resources.get(resource)
+            if isinstance(value, str):
+                found.append(value)
+        return found
 
     def returned(self, context: ToolContext, value: Any, took: float, desk: StepHandle) -> Fact:
         try:
-            return Returned(call=self.call.id, value=plain(value, "result"), took=took)
+            result = plain(value, "result")
+            if self.tool.secrets or self.tool.secret_resources:
+                from adjourn.bodies.sealed_arguments import without
+
+                result = without(result, self._hidden(context))
+            if self.tool.secret_result is not None:
+                from adjourn.bodies.sealed_results import sealed_result
+
+                result = sealed_result(result, self.tool.secret_result)
+            return Returned(call=self.call.id, value=result, took=took, agent=self.tool.hands_to)
         except NotJSON as e:
             log.error("tool %s ran, but its result cannot be recorded: %s", self.name, e)
             text = f"it ran, but its result cannot be recorded: {e}"

@@ -12,8 +12,10 @@ from typing import Any, Protocol, cast, runtime_checkable
 import msgspec
 
 from adjourn.agent.tool import Tool, tool
+from adjourn.bodies.tool_context import ToolContext
 from adjourn.core.call import Call
 from adjourn.core.messages import FOUND, Reply, ToolCall
+from adjourn.core.records import CLIENT_TOOLS
 from adjourn.core.state import State
 from adjourn.driver.program import StepHandle
 from adjourn.errors import InvalidDefinition, ToolFailed
@@ -81,24 +83,40 @@ class Owner(Protocol):
 async def find_tools(owner: Owner, desk: StepHandle, path: str) -> dict[str, Tool]:
     """What the toolsets of an agent have now, by name. Raises `InvalidDefinition` if a name is
     taken, or for an agent."""
-    context = ToolsetContext(desk.run_id, path, desk.state.started.session, desk.resources)
+    started = desk.state.started
+    context = ToolsetContext(desk.run_id, path, started.session, desk.resources)
     found: dict[str, Tool] = {}
-    for toolset in owner.toolsets:
-        for given in await toolset.tools(context):
+    sources = [(toolset.name, await toolset.tools(context)) for toolset in owner.toolsets]
+    if not path and (offered := started.options.get(CLIENT_TOOLS)):
+        sources.append(("whoever started the run", map(_of_client, offered)))
+    for source, tools in sources:
+        for given in tools:
             if isinstance(given, Tool):
                 one = given
             else:
                 one = tool(given)
             if one.name in found or one.name in owner.tools:
                 raise InvalidDefinition(
-                    f"agent {owner.name!r} has two tools named {one.name!r}, one of them of {toolset.name}"
+                    f"agent {owner.name!r} has two tools named {one.name!r}, one of them of {source}"
                 )
             if getattr(one, "agent", None) is not None:
                 raise InvalidDefinition(
-                    f"{toolset.name} found the agent {one.name!r}; agents must be named in tools="
+                    f"{source} found the agent {one.name!r}; agents must be named in tools="
                 )
             found[one.name] = one
     return found
+
+
+def _of_client(spec: Mapping[str, Any]) -> Tool:
+    """A tool that whoever started the run carries out. Its body waits for what came of it."""
+    from adjourn.agent.dict_tool import DictTool  # most runs have none
+    from adjourn.core.client_tool import CLIENT_TOOL
+
+    async def wait(context: ToolContext, args: dict[str, Any]) -> Any:
+        asked = {"tool": context.name, "arguments": args, "call": context.call_id}
+        context.pause_for(CLIENT_TOOL, asked, answer_schema=spec.get("result"))
+
+    return DictTool(spec["name"], spec["description"], spec["schema"], wait, effect="read")
 
 
 def with_findings(reply: Reply, found: Mapping[str, Tool]) -> Reply:
@@ -116,12 +134,14 @@ def _with_finding(call: ToolCall, found: Mapping[str, Tool]) -> ToolCall:
     tool = found.get(call.tool)
     if tool is None:
         return call
-    finding = {
+    finding: dict[str, Any] = {
         "effect": tool.effect.value,
         "undo": tool.undo is not None,
         "policy": tool.policy,
         "timeout": tool.timeout,
     }
+    if tool.origin:
+        finding["origin"] = tool.origin
     return msgspec.structs.replace(call, details={**(call.details or {}), FOUND: finding})
 
 
@@ -153,7 +173,7 @@ def _unusable(spec: Mapping[str, Any], finding: Mapping[str, Any], why: str) -> 
         verify = refuse
     else:
         verify = None
-    return Tool(
+    made = Tool(
         spec["name"],
         spec["description"],
         spec["schema"],
@@ -164,6 +184,8 @@ def _unusable(spec: Mapping[str, Any], finding: Mapping[str, Any], why: str) -> 
         policy=finding["policy"],
         timeout=finding["timeout"],
     )
+    made.origin = finding.get("origin", "")
+    return made
 
 
 async def tool_for(owner: Owner, call: Call, desk: StepHandle) -> Tool:

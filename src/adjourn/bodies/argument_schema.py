@@ -13,7 +13,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
 from adjourn.bodies.plain_arguments import ArgumentSchema
-from adjourn.core.digest import canonical
+from adjourn.bodies.secret_types import marked
+from adjourn.core.action_digest import canonical
 from adjourn.core.schema_document import SchemaDocument, declared
 
 _DRAWN, _SET = "x-adjourn-drawn", "x-adjourn-set"
@@ -22,12 +23,16 @@ _DRAWN, _SET = "x-adjourn-drawn", "x-adjourn-set"
 def argument_schema(model: type[BaseModel]) -> ArgumentSchema:
     """The schemas of a model whose fields are a function's parameters."""
     generator = _Generator(by_alias=True)
-    marked = generator.generate(cast("Any", model.__pydantic_core_schema__))
+    before = marked.set(False)
+    try:
+        whole = generator.generate(cast("Any", model.__pydantic_core_schema__))
+    finally:
+        marked.reset(before)
     if generator.has_sets:
-        sets = SchemaDocument(marked)
+        sets = SchemaDocument(whole)
     else:
         sets = None
-    return ArgumentSchema(_cleaned(marked, complete=False), _cleaned(marked, complete=True), sets)
+    return ArgumentSchema(_cleaned(whole, complete=False), _cleaned(whole, complete=True), sets)
 
 
 class _Generator(GenerateJsonSchema):

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar, cast
 
-from adjourn.driver.identity import end_if_forked
+from adjourn.driver.process_identity import end_if_forked
 from adjourn.driver.program import StepHandle
 from adjourn.errors import LeaseLost, Misused
 

@@ -64,6 +64,11 @@ class Body(Protocol):
         ...
 
     @property
+    def redacts(self) -> bool:
+        """Whether what it says may be changed before anybody reads it: then no log has it."""
+        ...
+
+    @property
     def verify(self) -> Callable[..., Any] | None:
         """What asks the world whether it happened."""
         ...
@@ -86,6 +91,10 @@ class Body(Protocol):
 
     def failed(self, fact: Returned, error: BaseException, desk: StepHandle) -> Fact:
         """The body has failed, as `fact` says."""
+        ...
+
+    async def after(self, fact: Fact, desk: StepHandle) -> Fact:
+        """The fact as it is to be recorded, of the body, its undo or its verify."""
         ...
 
     def paused(self, fact: Fact, context: ToolContext, desk: StepHandle) -> Fact:

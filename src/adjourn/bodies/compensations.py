@@ -6,11 +6,27 @@ from typing import Any
 
 from adjourn.core.call import Call
 from adjourn.core.memo_key import MemoKind, memo_key
-from adjourn.errors import Misused
+from adjourn.errors import InvalidDefinition, Misused
 
 _registered: dict[tuple[str, str], dict[int, Callable[..., Any]]] = {}
 """What bodies of this process gave to `on_cancel`, by run and call, as long as the call has no
 result."""
+
+
+def named(function: Any) -> str:
+    """The name by which a compensation is recorded. Raises `InvalidDefinition` for what has none:
+    after a crash neither this process nor a person would know what was to be done."""
+    if not callable(function):
+        raise InvalidDefinition(f"on_cancel needs a function, got {function!r}")
+    name = getattr(function, "__qualname__", "")
+    if not isinstance(name, str) or not name.rpartition(".")[2].isidentifier():
+        raise InvalidDefinition(
+            f"on_cancel needs a function with a name, got {function!r:.80}: it is recorded by its "
+            "name, and could not be found after a crash",
+            advice="def a function in the tool's module, and give what it needs as arguments: "
+            "on_cancel(release, lock_id)",
+        )
+    return name
 
 
 def register(run: str, call: str, number: int, function: Callable[..., Any]) -> None:
@@ -33,18 +49,20 @@ def compensation(
     else:
         there = {}
     found = _registered.get((run, call.id), {}).get(number) or there.get(value["fn"])
+    by_hand = f"run it by hand, with the arguments {value['args']!r:.400}"
     if not callable(found) and not by_name:
         raise Misused(
             f"the compensation {value['fn']!r} was registered by a process that is gone",
             advice=(
                 "where decisions are signed, a function is not run because a record "
-                "names it: run it by hand"
+                f"names it: {by_hand}"
             ),
         )
     if not callable(found):
         raise Misused(
             f"the compensation {value['fn']!r} is not a function of the tool's module",
-            advice="run it by hand",
+            advice=f"{by_hand}; give on_cancel a function of the module, and no lambda, method or "
+            "nested function: only such a one is found after a crash",
         )
     return found, value["args"]
 

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from multiprocessing import connection, spawn
 from typing import Any, Protocol
@@ -26,8 +26,8 @@ from adjourn.core.codec import plain, text_of
 from adjourn.core.records import Fact
 from adjourn.core.request_digest import Outgoing
 from adjourn.core.state import State
-from adjourn.driver.self_approval_guard import MARK
 from adjourn.driver.threads import in_thread
+from adjourn.driver.worker_mark import MARK
 from adjourn.errors import AdjournError, InDoubt, Misused, PauseRequest, ToolFailed
 
 NOT_ISOLATED = "ctx.step, ctx.save and ctx.on_cancel are not available in a tool with isolate=True"
@@ -58,6 +58,8 @@ class IsolatedStep:
     lost: BaseException | None = None
     in_thread: bool = False
     settle: float = 0.0
+    partial: str = ""
+    first_word: float = 0.0
     process: int = field(default_factory=os.getpid)
 
     def now(self) -> float:
@@ -70,6 +72,9 @@ class IsolatedStep:
         raise Misused("nothing is recorded in a tool with isolate=True")
 
     async def fence(self) -> None:
+        raise Misused(NOT_ISOLATED)
+
+    async def files(self, digests: Collection[str]) -> dict[str, bytes]:
         raise Misused(NOT_ISOLATED)
 
     async def record(self, fact: Fact) -> None:
@@ -165,6 +170,9 @@ async def run_isolated(
                 process.kill()
             threading.Thread(target=process.wait, name="adjourn-reap", daemon=True).start()
         ours.close()
+    if kind == "caught":  # it ended with something else than its pause
+        fields, (kind, value) = value
+        context.paused = PauseRequest(**fields)
     if kind == "pause":
         context.paused = PauseRequest(**value)
         raise context.paused
@@ -209,13 +217,31 @@ def _answer(
     context = ToolContext(
         IsolatedStep(run, epoch), Call(call_id, name, args, memo=memo, began=began)
     )
+    return _without(context, _ended(found, name, args, context))
+
+
+def _without(context: ToolContext, answer: tuple[str, Any]) -> tuple[str, Any]:
+    """What a body has come to, which does not say the secrets that it was given."""
+    if not context.hidden:
+        return answer
+    from adjourn.bodies.sealed_arguments import without
+
+    return answer[0], without(answer[1], context.hidden)
+
+
+def _ended(found: Any, name: str, args: dict[str, Any], context: ToolContext) -> tuple[str, Any]:
+    answer = _outcome(found, name, args, context)
+    if isinstance(context.paused, PauseRequest) and answer[0] != "pause":
+        return "caught", (context.paused.fields, answer)
+    return answer
+
+
+def _outcome(found: Any, name: str, args: dict[str, Any], context: ToolContext) -> tuple[str, Any]:
     try:
         enter(context)
         value = _called(found, name, args, context)
         if inspect.iscoroutine(value):
             value = asyncio.run(value)
-        if context.paused is not None:
-            raise context.paused
         return "value", plain(value, "result")
     except PauseRequest as e:
         return "pause", e.fields

@@ -6,18 +6,19 @@ import inspect
 import logging
 import os
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, cast
 
 from adjourn.bodies.body import Body, Work
 from adjourn.bodies.loop_watch import watched
-from adjourn.bodies.retries import again
+from adjourn.bodies.retries import REFUSES, again
 from adjourn.bodies.signature import ArgumentError
-from adjourn.bodies.tool_context import ToolContext, YieldRequest, enter, lost_by
-from adjourn.core.codec import text_of
+from adjourn.bodies.tool_context import ToolContext, YieldRequest, done_by, enter, lost_by
+from adjourn.core.call import had_begun
+from adjourn.core.codec import legible, text_of
 from adjourn.core.effect import Effect
-from adjourn.core.records import Doubted, Fact, Faulted, Returned, Suspended, Yielded
+from adjourn.core.records import Doubted, Fact, Faulted, Returned, Stepped, Suspended, Yielded
 from adjourn.driver import unfinished_bodies as flights
-from adjourn.driver.identity import end_if_forked
+from adjourn.driver.process_identity import end_if_forked
 from adjourn.driver.program import StepHandle
 from adjourn.driver.threads import Flight
 from adjourn.errors import InDoubt, LeaseLost, PauseRequest, StoreError, ToolFailed
@@ -45,9 +46,9 @@ async def run_body(body: Body, desk: StepHandle) -> Fact:
     try:
         work = body.work(context)
     except ArgumentError as e:
-        return Returned(
-            call=body.call.id, error=f"invalid arguments: {e}", why="invalid", ran=False
-        )
+        error = f"invalid arguments: {e}{had_begun(body.call.memo)}"
+        ran = bool(body.call.memo)  # it had begun, and paused: what it did stands
+        return Returned(call=body.call.id, error=error, why="invalid", ran=ran)
     limit = asyncio.timeout(None)
     value, error = None, None
     try:
@@ -57,7 +58,21 @@ async def run_body(body: Body, desk: StepHandle) -> Fact:
         error = e
     end_if_forked(process)
     cut = isinstance(error, TimeoutError) and limit.expired()
-    return ended(body, context, value, error, round(desk.now() - started, 4), desk, cut=cut)
+    fact = ended(body, context, value, error, round(desk.now() - started, 4), desk, cut=cut)
+    await _note_failures(fact, body, context, desk)
+    return await body.after(fact, desk)
+
+
+async def _note_failures(fact: Fact, body: Body, context: ToolContext, desk: StepHandle) -> None:
+    """A body that waits runs again: it must find the steps that have failed, or it would execute
+    them once more."""
+    if not context.failures or not isinstance(fact, Suspended | Yielded):
+        return
+    from adjourn.bodies.step_failure import noted
+
+    for key, error in context.failures.items():
+        value = noted(error, context.hidden, quiet=body.redacts)
+        await desk.record(Stepped(call=body.call.id, key=key, value=value))
 
 
 async def _run(
@@ -179,7 +194,9 @@ async def joined(body: Body, desk: StepHandle) -> Fact | None:
             value = await _until_ended(body, flight, desk)
         except BaseException as e:
             error = e
-        return ended(body, context, value, error, round(desk.now() - started, 4), desk)
+        fact = ended(body, context, value, error, round(desk.now() - started, 4), desk)
+        await _note_failures(fact, body, context, desk)
+        return await body.after(fact, desk)
     if task := flights.as_task(desk.run_id, body.call.id):
         await asyncio.wait({task})
         if task.cancelled() or task.exception():
@@ -204,26 +221,95 @@ def ended(
 ) -> Fact:
     """The fact for a body that has ended with a value or an error. `cut`: its own timeout ended
     it."""
+    if context.hidden and isinstance(error, Exception) and not cut:
+        error = _unsaying(error, context)
+    if _went_on(body, context, error):
+        return _silent(_caught(body, context, value, error, took, desk), context)
     if error is None:
         error = context.refused or context.paused  # perhaps it was swallowed on its way out
     # a task group wraps it, or something else took its place
     elif not isinstance(error, asyncio.CancelledError):
         error = context.refused or context.paused or error
     if error is not None:
-        return _ended_badly(body, context, error, desk, cut=cut)
+        return _silent(_ended_badly(body, context, error, desk, cut=cut), context)
     if left := context.leftover():
-        text = (
-            f"{body.name} left recorded work unused ({', '.join(left)}): it is not the "
-            f"body that recorded it; restore it and resume"
-        )
-        return Faulted(step=body.call.id, error=text, kind="changed")
-    return body.returned(context, value, took, desk)
+        return _changed(body, f"left recorded work unused ({', '.join(left)})")
+    return _silent(body.returned(context, value, took, desk), context)
+
+
+def _went_on(body: Body, context: ToolContext, error: BaseException | None) -> bool:
+    """Whether a body that would run again after its pause, and may not do its work twice, ended
+    with something else than that pause: it caught it, and may have done its work."""
+    paused = context.paused
+    if paused is None or context.refused is not None or body.effect not in REFUSES:
+        return False
+    again = isinstance(paused, YieldRequest) or paused.fields["resume_to"] == "self"
+    return again and not isinstance(error, asyncio.CancelledError) and not _is_pause(error)
+
+
+def _is_pause(error: BaseException | None) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        parts = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        return any(map(_is_pause, parts))
+    return isinstance(error, PauseRequest | YieldRequest)
+
+
+def _caught(
+    body: Body,
+    context: ToolContext,
+    value: Any,
+    error: BaseException | None,
+    took: float,
+    desk: StepHandle,
+) -> Doubted:
+    """It is in doubt: a person, or the world, says whether it has done its work."""
+    if error is not None:
+        how, fact = "ended with", Returned(call=body.call.id, error=_text(error))
+    else:
+        how, fact = "returned", body.returned(context, value, took, desk)
+    fact = _silent(fact, context)  # before it is shortened
+    ended = ""
+    if isinstance(fact, Returned) and not body.redacts:
+        ended = f", and {how} {fact.error or repr(fact.value):.400}"
+    why = f"its body caught its own pause, went on{ended}; it must let BaseException pass"
+    log.error(
+        "run %s: tool %s (%s) caught its own pause and went on: it is in doubt, and it must let "
+        "BaseException pass",
+        desk.run_id,
+        body.name,
+        body.call.id,
+    )
+    return Doubted(call=body.call.id, why=legible(why))
+
+
+def _changed(body: Body, how: str) -> Faulted:
+    """The answer and what was recorded stay: no model is told that the call has failed, or it would
+    begin all of it again."""
+    text = f"{body.name} {how}: it is not the body that recorded it; restore it and resume"
+    return Faulted(step=body.call.id, error=text, kind="changed")
+
+
+def _silent(fact: Fact, context: ToolContext) -> Fact:
+    """A body that was given secrets says none of them."""
+    if not context.hidden:
+        return fact
+    from adjourn.bodies.sealed_arguments import fact_without
+
+    return fact_without(fact, context.hidden)
+
+
+def _unsaying(error: Exception, context: ToolContext) -> Exception:
+    from adjourn.bodies.sealed_arguments import unsaying
+
+    return unsaying(error, context.hidden)
 
 
 def _ended_badly(
     body: Body, context: ToolContext, error: BaseException, desk: StepHandle, *, cut: bool
 ) -> Fact:
     call = body.call
+    if error is context.refused:
+        return _changed(body, f"goes another way now ({text_of(error)})")
     if isinstance(error, PauseRequest | YieldRequest):
         return body.paused(_pause_of(body, context, desk), context, desk)
     if isinstance(error, InDoubt):
@@ -255,15 +341,25 @@ def _ended_badly(
         )
     if interruption := _interruption(error):
         return _interrupted(body, error, interruption, desk)
+    return _failed(body, context, error, desk, cut=cut)
+
+
+def _failed(
+    body: Body, context: ToolContext, error: BaseException, desk: StepHandle, *, cut: bool
+) -> Fact:
+    """An error of the body's own. Whoever reads it is told what was done before."""
     if not isinstance(error, ToolFailed):
-        log.info("tool %s raised %s", body.name, type(error).__name__, exc_info=error)
+        shown = None if body.redacts else error
+        log.info("tool %s raised %s", body.name, type(error).__name__, exc_info=shown)
     if cut:
         text = f"{body.name} did not end within {body.timeout:g} s"
     else:
         text = _text(error)
-    return again(body, error, text, desk) or body.failed(
-        Returned(call=call.id, error=text), error, desk
-    )
+    if (once_more := again(body, error, text, desk)) is not None:
+        return once_more
+    if body.effect != Effect.READ:
+        text += done_by(context)
+    return body.failed(Returned(call=body.call.id, error=text), error, desk)
 
 
 def _interruption(error: BaseException) -> str:

@@ -5,7 +5,60 @@ neither. (pydantic writes `**********` into JSON, so the tool would get that.)
 """
 
 import typing
-from typing import Any, cast
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Annotated, Any, cast
+
+import msgspec
+
+marked: ContextVar[bool | None] = ContextVar("adjourn_secrets_are_marked", default=None)
+"""Whether a JSON Schema that is made here says what is a secret: that of an answer does. That of a tool
+of ours does not, since a model is not told. None: another framework makes it; the mark tells that
+the tool has a secret, which nobody would seal."""
+
+
+class Secret(msgspec.Struct, frozen=True):
+    """Marks a tool's parameter, its result, or an answer as a secret: `Annotated[str, Secret()]`.
+    It is sealed before it is recorded, shown as `•••` with a digest, and opened for the body alone.
+
+    Args:
+        name: for what it is: a value that was sealed under another name is not opened.
+        keys: the key ring; else that of `ADJOURN_SECRET_KEYS`.
+    """
+
+    name: str = ""
+    keys: Any = None
+
+    def ring(self) -> Any:
+        """The keys; raises `InvalidDefinition` if there are none."""
+        if self.keys is not None:
+            return self.keys
+        from adjourn.stores.secret_keys import ring_from_environment
+
+        return ring_from_environment()
+
+    def __get_pydantic_json_schema__(
+        self, core: Any, handler: Callable[[Any], dict[str, Any]]
+    ) -> dict[str, Any]:
+        """The schema of what is marked."""
+        from adjourn.core.secret_places import MARK, NAME
+
+        made = handler(core)
+        if marked.get() is False:
+            return made
+        if marked.get() and self.keys is not None:
+            raise ValueError("whoever answers has no keys but those of ADJOURN_SECRET_KEYS")
+        return made | {MARK: True} | ({NAME: self.name} if self.name else {})
+
+
+def secret_mark(hint: Any) -> Secret | None:
+    """The mark of a parameter that is a secret itself."""
+    if typing.get_origin(hint) is not Annotated:
+        return None
+    for mark in typing.get_args(hint)[1:]:
+        if isinstance(mark, Secret):
+            return mark
+    return None
 
 
 def secret_in(hint: Any) -> str | None:
@@ -15,6 +68,8 @@ def secret_in(hint: Any) -> str | None:
 
 
 def _search(hint: Any, seen: set[Any]) -> str | None:
+    if isinstance(hint, Secret):
+        return ""
     origin = typing.get_origin(hint)
     if isinstance(origin, type):
         kind = origin
@@ -49,7 +104,12 @@ def _fields(kind: Any) -> dict[str, Any]:
     """The fields of a model, a dataclass, a TypedDict or a NamedTuple, with their types."""
     model: Any = getattr(kind, "model_fields", None)
     if isinstance(model, dict):
-        return {name: field.annotation for name, field in cast("dict[str, Any]", model).items()}
+        found: dict[str, Any] = {}
+        for name, field in cast("dict[str, Any]", model).items():
+            found[name] = field.annotation
+            if field.metadata:
+                found[name] = Annotated[field.annotation, *field.metadata]
+        return found
     if not any(
         hasattr(kind, mark) for mark in ("__dataclass_fields__", "__required_keys__", "_fields")
     ):

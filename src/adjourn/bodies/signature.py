@@ -13,10 +13,11 @@ from typing import Annotated, Any, cast, get_args, get_origin
 import msgspec
 
 from adjourn.bodies.plain_arguments import NOTHING, ArgumentSchema, PlainArguments
-from adjourn.bodies.secret_types import secret_in
+from adjourn.bodies.secret_types import Secret, marked, secret_in, secret_mark
+from adjourn.core.action_digest import digest
 from adjourn.core.codec import encode, plain
-from adjourn.core.digest import digest
-from adjourn.core.fingerprint import OPTIONAL
+from adjourn.core.files import NO_ARGUMENT, File
+from adjourn.core.program_changes import OPTIONAL
 from adjourn.core.schema import check_schema
 from adjourn.errors import InvalidAnswer, InvalidDefinition, NotJSON
 
@@ -135,10 +136,16 @@ class Signature(msgspec.Struct, frozen=True, dict=True):
     def _fields(self) -> list[tuple[str, str]]:
         return [(f"p{place}", name) for place, name in enumerate(self.parameters)]
 
-    def check_secrets(self) -> None:
-        """Raise `InvalidDefinition` for a parameter that hides what it holds."""
+    def check_parameters(self) -> None:
+        """Raise `InvalidDefinition` for a parameter that is a file, or that hides what it holds and
+        is not marked as a `Secret` that can be sealed."""
         for name, parameter in self.parameters.items():
-            if (where := secret_in(self.hints.get(name, parameter.annotation))) is not None:
+            hint = self.hints.get(name)
+            if inspect.isclass(hint) and issubclass(hint, File):
+                raise InvalidDefinition(f"tool {self.name!r}, {name!r}: {NO_ARGUMENT}")
+            if name in self.secrets:
+                self._check_sealable(name, parameter)
+            elif (where := secret_in(self.hints.get(name, parameter.annotation))) is not None:
                 raise InvalidDefinition(
                     f"tool {self.name!r}: {name + where!r} is a secret, and arguments are "
                     f"shown to people and recorded in "
@@ -146,6 +153,63 @@ class Signature(msgspec.Struct, frozen=True, dict=True):
                     advice="give the tool what it needs as a resource: "
                     "Annotated[Vault, Resource('vault')], and run(resources={'vault': …})",
                 )
+
+        if self.secret_result is not None:
+            self._check_result()
+
+    def _check_result(self) -> None:
+        mark = self.secret_result
+        assert mark is not None
+        if get_args(self.hints["return"])[0] is not str:
+            raise InvalidDefinition(
+                f"tool {self.name!r}: a result that is a Secret must be Annotated[str, Secret()]"
+            )
+        try:
+            mark.ring()
+        except InvalidDefinition as error:
+            raise InvalidDefinition(
+                f"tool {self.name!r}: its result is a Secret, and {error}"
+            ) from None
+
+    @cached_property
+    def secret_result(self) -> Secret | None:
+        """The mark of what the function returns, if that is a secret."""
+        return secret_mark(self.hints.get("return"))
+
+    @cached_property
+    def secret_resources(self) -> dict[str, str]:
+        """The resources that are secrets, by parameter."""
+        found: dict[str, str] = {}
+        for name, resource in self.resources.items():
+            if secret_mark(self.hints.get(name)) is not None:
+                found[name] = resource
+        return found
+
+    @cached_property
+    def secrets(self) -> dict[str, Secret]:
+        """The parameters that are secrets."""
+        found: dict[str, Secret] = {}
+        for name, parameter in self.parameters.items():
+            mark = secret_mark(self.hints.get(name, parameter.annotation))
+            if mark is not None:
+                found[name] = mark
+        return found
+
+    def _check_sealable(self, name: str, parameter: inspect.Parameter) -> None:
+        if get_args(self.hints.get(name))[0] is not str:
+            raise InvalidDefinition(
+                f"tool {self.name!r}: {name!r} is a Secret and must be Annotated[str, Secret()]"
+            )
+        if parameter.default is not parameter.empty:
+            raise InvalidDefinition(
+                f"tool {self.name!r}: {name!r} is a Secret and cannot have a default"
+            )
+        try:
+            self.secrets[name].ring()
+        except InvalidDefinition as error:
+            raise InvalidDefinition(
+                f"tool {self.name!r}: {name!r} is a Secret: {error.what}", advice=error.advice
+            ) from None
 
     @cached_property
     def _plain(self) -> PlainArguments | None:
@@ -159,7 +223,7 @@ class Signature(msgspec.Struct, frozen=True, dict=True):
             return self._plain.schema(self.described)
         from adjourn.bodies.argument_schema import argument_schema
 
-        self.check_secrets()  # again: a type may have been completed since the tool was defined
+        self.check_parameters()  # again: a type may have been completed since the tool was defined
         return argument_schema(self._model)
 
     @property
@@ -186,6 +250,8 @@ class Signature(msgspec.Struct, frozen=True, dict=True):
         """
         if not isinstance(args, dict):
             raise ArgumentError(f"the arguments are not a JSON object: {args!r:.200}")
+        if self.secrets:
+            self._check_sealed(cast("dict[str, Any]", args))
         values, shown = self._read(cast("dict[str, Any]", args))
         if shown == args:
             return values, shown
@@ -198,6 +264,13 @@ class Signature(msgspec.Struct, frozen=True, dict=True):
                 "the tool's validators must accept what they give"
             )
         return values, shown
+
+    def _check_sealed(self, args: dict[str, Any]) -> None:
+        from adjourn.core.secret_places import looks_sealed
+
+        for name in self.secrets:
+            if name in args and not looks_sealed(args[name]):
+                raise ArgumentError(f"{name}: it is a secret, and was not sealed")
 
     def _read(self, args: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         if self._plain is not None and (found := self._plain.read(args)) is not None:
@@ -357,22 +430,53 @@ def answer_schema(given: Any) -> dict[str, Any] | bool | None:
     if isinstance(given, dict):
         schema: dict[str, Any] = plain(given, "answer_schema")
         check_schema(schema, "answer_schema")
+        _check_askable(schema, "answer_schema")
         return schema
-    if secret_in(given) is not None:
-        raise InvalidDefinition(
-            f"answer_schema={given!r:.80} asks for a secret, and answers are recorded in the journal",
-            advice="ask for a reference to it, and let the tool look it up",
-        )
     from pydantic import TypeAdapter
 
+    before = marked.set(True)
     try:
         made = TypeAdapter(given).json_schema()
     except Exception as e:
         raise InvalidDefinition(
             f"answer_schema= must be a Python type or a JSON Schema dict, got {given!r}: {e}"
         ) from None
+    finally:
+        marked.reset(before)
     check_schema(made, f"answer_schema={given!r:.80}")
+    _check_askable(made, f"answer_schema={given!r:.80}", meant=secret_in(given) is not None)
     return made
+
+
+def _check_askable(schema: dict[str, Any], what: str, *, meant: bool = False) -> None:
+    """See `sealed_answers.check_askable`. `meant`: a secret is wanted."""
+    from adjourn.core.secret_places import has_secrets  # few bodies ask for anything
+
+    if has_secrets(schema):
+        from adjourn.driver.sealed_answers import check_askable
+
+        check_askable(schema, what)
+    elif meant:
+        raise InvalidDefinition(
+            f"{what} asks for a secret, and its schema does not say where",
+            advice="mark a string in it: Annotated[str, Secret()]",
+        )
+
+
+def check_takes(function: Callable[..., Any] | None, count: int, promise: str) -> None:
+    """Raise `InvalidDefinition`, with this promise, for a function that cannot be called with so
+    many arguments. Said when it is defined: an undo is needed in the middle of a cancel."""
+    if function is None:
+        return
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a builtin may have none
+        return
+    try:
+        signature.bind(*[None] * count)
+    except TypeError:
+        name = getattr(function, "__name__", "")
+        raise InvalidDefinition(f"{promise}; {name}{signature} does not") from None
 
 
 __all__ = [

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from adjourn.bodies.async_or_sync import in_thread
 from adjourn.core.duration import Duration
+from adjourn.core.files import File
 from adjourn.errors import Misused
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ T = TypeVar("T")
 
 
 class SyncVerbs:
-    """`step`, `save`, `sleep` and `on_cancel` of a context, for a sync body; each is that of the
+    """`step`, `save`, `file`, `sleep` and `on_cancel` of a context, for a sync body; each is that of the
     context.
 
     At run time a sync body may call the context's own verbs without `await`. A type checker cannot
@@ -37,6 +38,10 @@ class SyncVerbs:
     def save(self, progress: Any) -> None:
         """Record how far the body has come; see `ToolContext.save`."""
         self._called("save", self._context.save, progress)
+
+    def file(self, ref: Any) -> File:
+        """A file of this run; see `ToolContext.file`."""
+        return self._called("file", self._context.file, ref)
 
     def sleep(self, duration: Duration) -> None:
         """Wait durably; see `ToolContext.sleep`."""

@@ -1,29 +1,40 @@
 """What a body may use while it runs, and how it stops to wait."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Literal, NoReturn, TypeVar, cast, overload
 
 from adjourn.bodies.async_or_sync import awaited, in_both_kinds, on_loop
-from adjourn.bodies.compensations import register
+from adjourn.bodies.compensations import named, register
 from adjourn.bodies.signature import answer_schema as schema_of
 from adjourn.bodies.sync_verbs import SyncVerbs
+from adjourn.core.action_digest import question_digest
+from adjourn.core.call import had_begun
 from adjourn.core.codec import plain
-from adjourn.core.digest import question_digest
 from adjourn.core.duration import Duration, seconds
+from adjourn.core.files import FILE, File, described, is_ref, media_type_of
 from adjourn.core.ids import again_id, check_chosen
 from adjourn.core.memo_key import PROGRESS, MemoKind, is_memo, memo_key, parse_memo
 from adjourn.core.messages import Message
 from adjourn.core.records import Stepped
 from adjourn.core.state import Call
 from adjourn.core.status import Status
-from adjourn.driver import self_approval_guard as inside
+from adjourn.driver import worker_mark as inside
 from adjourn.driver.program import StepHandle
-from adjourn.errors import InterruptClosed, InvalidDefinition, Misused, PauseRequest
+from adjourn.errors import InterruptClosed, Invalid, InvalidDefinition, Misused, PauseRequest
 
 T = TypeVar("T")
 _NOT_USED_UP = (MemoKind.PROGRESS, MemoKind.UNDO)
 """Memos that a body need not come by again."""
+
+
+enclosing: ContextVar[str] = ContextVar("adjourn_enclosing_step", default="")
+"""How the keys begin of what is inside of the step that is made here."""
+stepping: ContextVar[str] = ContextVar("adjourn_step", default="")
+"""The step whose function runs here, if that may not wait."""
 
 
 class YieldRequest(BaseException):
@@ -38,9 +49,12 @@ class ToolContext:
         self._desk, self._call = desk, call
         self._memo = dict(call.memo)
         self._used: set[str] = set()
-        self._pauses = self._sleeps = 0
+        self._counts: Counter[str] = Counter()
+        self._enclosed: list[str] = []
         self.paused: PauseRequest | YieldRequest | None = None
         self.refused: Misused | None = None
+        self.hidden: list[str] = []
+        self.failures: dict[str, Exception] = {}
 
     @property
     def run_id(self) -> str:
@@ -120,7 +134,7 @@ class ToolContext:
 
     @property
     def sync(self) -> SyncVerbs:
-        """`step`, `save`, `sleep` and `on_cancel` for a sync body, where they are not awaited: with
+        """`step`, `save`, `file`, `sleep` and `on_cancel` for a sync body, where they are not awaited: with
         types that say so."""
         return SyncVerbs(self)
 
@@ -136,40 +150,76 @@ class ToolContext:
     @in_both_kinds(here="_step_here")
     async def step(self, key: str, fn: Callable[..., T | Awaitable[T]], *args: Any) -> T:
         """Run `fn` once and record its result by `key`; when the body runs again, this returns the
-        recorded result.
+        recorded result. If `fn` fails and the body goes on and waits, that is recorded as well: the
+        step then fails again with the same error. Another attempt has a key of its own. `fn` cannot
+        wait for anybody: see `enclosing_step`.
 
         Args:
             key: tells the steps of one body apart.
             fn: a sync or async function.
             args: its arguments.
         """
-        name = self._use(plain(memo_key(MemoKind.STEP, key), "key"), f"ctx.step({key!r})")
+        name = self._step_name(key)
         if name in self._memo:
             return self._memo[name]
         await self._desk.fence()
-        value = fn(*args)
-        if inspect.isawaitable(value):
-            value = await cast("Awaitable[T]", value)
-        recorded = plain(value, f"step {key!r}")
+        with self._noting(key):
+            value = fn(*args)
+            if inspect.isawaitable(value):
+                value = await cast("Awaitable[T]", value)
+            recorded = plain(value, f"step {key!r}")
         await self._desk.record(Stepped(call=self._call.id, key=name, value=recorded))
         self._memo[name] = recorded
         return recorded
 
     def _step_here(self, key: str, fn: Callable[..., Any], *args: Any) -> Any:
         """A step of a sync body: its function runs in the body's thread, not on the loop."""
-        name = self._use(plain(memo_key(MemoKind.STEP, key), "key"), f"ctx.step({key!r})")
+        name = self._step_name(key)
         if name in self._memo:
             return self._memo[name]
         on_loop(self._desk, self._desk.fence())
-        value = fn(*args)
-        if inspect.isawaitable(value):
-            value = on_loop(self._desk, awaited(value))
-        recorded = plain(value, f"step {key!r}")
+        with self._noting(key):
+            value = fn(*args)
+            if inspect.isawaitable(value):
+                value = on_loop(self._desk, awaited(value))
+            recorded = plain(value, f"step {key!r}")
         on_loop(
             self._desk, self._desk.record(Stepped(call=self._call.id, key=name, value=recorded))
         )
         self._memo[name] = recorded
         return recorded
+
+    def _step_name(self, key: str) -> str:
+        """Under what a step is recorded. One that failed before the body waited fails again, and is
+        not executed: it may have done its work."""
+        name = self._use(plain(memo_key(MemoKind.STEP, key), "key"), f"ctx.step({key!r})")
+        failed = memo_key(MemoKind.FAILED, key)
+        if failed not in self._memo:
+            return name
+        from adjourn.bodies.step_failure import failed_again
+
+        self._used.add(failed)
+        try:
+            error = failed_again(key, self._memo[failed])
+        except Misused as missing:
+            self.refused = missing
+            raise
+        raise error
+
+    @contextmanager
+    def _noting(self, key: str) -> Generator[None]:
+        """Remember that a step has failed. It is recorded if the body goes on and waits; a body
+        that fails with it is tried again, or not, as a whole. Its function may not wait, unless it
+        is an enclosing one."""
+        within = stepping.set("" if enclosing.get() == f"{key}>" else f"ctx.step({key!r:.80})")
+        try:
+            yield
+        except Exception as error:
+            if self._desk.lost is None and error is not self.refused:
+                self.failures[memo_key(MemoKind.FAILED, key)] = error
+            raise
+        finally:
+            stepping.reset(within)
 
     @in_both_kinds()
     async def save(self, progress: Any) -> None:
@@ -182,7 +232,7 @@ class ToolContext:
         recorded = plain(progress, "progress")
         await self._desk.record(Stepped(call=self._call.id, key=PROGRESS, value=recorded))
         self._memo[PROGRESS] = recorded
-        if self.pause_requested:
+        if self.pause_requested and not stepping.get():  # a step is not cut in two
             self.paused = YieldRequest()
             raise self.paused
 
@@ -192,13 +242,12 @@ class ToolContext:
         the call has ended.
 
         Args:
-            fn: a function of the module; it is recorded by name.
+            fn: a function of the module; it is recorded by name. A lambda has none, and is
+                refused.
             args: its arguments, as JSON.
         """
-        if not callable(fn):
-            raise InvalidDefinition(f"on_cancel needs a function, got {fn!r}")
         value = {
-            "fn": getattr(fn, "__qualname__", ""),
+            "fn": named(fn),
             "args": plain(list(args), "on_cancel arguments"),
         }
         known = [key for key in self._memo if is_memo(key, MemoKind.UNDO)]
@@ -216,6 +265,26 @@ class ToolContext:
             await self._desk.record(Stepped(call=self._call.id, key=key, value=value))
 
     @in_both_kinds()
+    async def file(self, ref: Any) -> File:
+        """A file of this run, or of the conversation before it, with its bytes. Raises `Invalid` if
+        there is none.
+
+        Args:
+            ref: the reference to it, as it stands in an argument, an input, an answer or a message.
+        """
+        if isinstance(ref, File):
+            return ref
+        if not is_ref(ref):
+            raise Invalid(
+                f"ctx.file() needs the reference to a file, got {ref!r:.80}",
+                advice="it is a dict with '$file', as in a chunk's input or in ctx.messages",
+            )
+        found = (await self._desk.files([ref[FILE]])).get(ref[FILE])
+        if found is None:
+            raise Invalid(f"run {self.run_id!r} has no file {described(ref)}")
+        return File(found, media_type_of(found) or ref["type"], str(ref.get("name", "")))
+
+    @in_both_kinds()
     async def sleep(self, duration: Duration) -> None:
         """Wait durably: the run parks, costs nothing, and the body runs again when the time has
         passed.
@@ -224,8 +293,7 @@ class ToolContext:
             duration: seconds, or a `timedelta`.
         """
         length = seconds(duration, "sleep")
-        key = self._use(memo_key(MemoKind.SLEEP, self._sleeps), "ctx.sleep")
-        self._sleeps += 1
+        key = self._use(memo_key(MemoKind.SLEEP, self._next("sleeps")), "ctx.sleep")
         if key not in self._memo:
             raise self._stop(
                 kind="timer",
@@ -292,15 +360,13 @@ class ToolContext:
             raise InvalidDefinition(f"type must be a word of your own, got {type!r}")
         if interrupt_id is not None:
             self._check_given(interrupt_id)
-        if interrupt_id is None:
-            own = self._pauses
-        else:
+        own = self._next("pauses")
+        if interrupt_id is not None:
             own = plain(interrupt_id, "interrupt_id")
         key = self._use(memo_key(MemoKind.ANSWER, own), "pause_for")
-        self._pauses += 1
-        type, payload = plain(type, "type"), plain(payload, "payload")
+        type, payload = plain(type, "type"), self._said(plain(payload, "payload"))
         if key in self._memo and self._is_same(key, type, payload):
-            return self._answer(key)
+            return self._opened(self._answer(key), answer_schema)
         # its author's id, for what is asked anew
         if interrupt_id is not None and key in self._memo:
             number = 2
@@ -353,11 +419,40 @@ class ToolContext:
     def _answer(self, key: str) -> Any:
         answer = self._memo[key]
         if "expired" in answer:
-            raise InterruptClosed(key, answer["expired"])
+            raise InterruptClosed(key, answer["expired"], "no answer will come")
         return answer["value"]
+
+    def _said(self, payload: Any) -> Any:
+        """What the body says to people, without the secrets that it was given: as it is recorded,
+        so that the answer is known to be for it."""
+        if not self.hidden:
+            return payload
+        from adjourn.bodies.sealed_arguments import without
+
+        return without(payload, self.hidden)
+
+    def _opened(self, answer: Any, schema: Any) -> Any:
+        """The answer as it was given: a secret in it is opened here, and taken out of what the body
+        says."""
+        if schema is None:
+            return answer
+        from adjourn.core.secret_places import has_sealed
+
+        if not has_sealed(answer):
+            return answer
+        from adjourn.driver.sealed_answers import opened_answer
+
+        answer, hidden = opened_answer(schema_of(schema), answer)
+        self.hidden += hidden
+        return answer
 
     def _stop(self, **fields: Any) -> PauseRequest:
         """Remember the pause: it counts even if the body swallows it."""
+        if step := stepping.get():
+            raise Misused(
+                f"the function of {step} cannot wait: it would be executed again from its beginning",
+                advice="pause before or behind it, or use ctx.enclosing_step",
+            )
         self.paused = PauseRequest(**fields)
         return self.paused
 
@@ -374,14 +469,47 @@ class ToolContext:
         self._used.add(key)
         return key
 
+    def _next(self, what: str) -> int | str:
+        """Tells apart what has no name of its own: by its order, inside of the step that it is
+        in."""
+        within = enclosing.get()
+        number = self._counts[within + what]
+        self._counts[within + what] += 1
+        if not within:
+            return number
+        return f"{within}{number}"
+
+    async def enclosing_step(self, key: str, fn: Callable[[], Awaitable[T]]) -> T:
+        """`step`, for a function that may itself pause and make such steps. Once it is recorded,
+        all that was inside of it is done with.
+
+        Args:
+            key: tells the steps of one body, or of one step, apart.
+            fn: an async function.
+        """
+        key = f"{enclosing.get()}{key}"
+        inner = enclosing.set(f"{key}>")
+        try:
+            found = await self.step(key, fn)
+        except Exception:  # it is done with as well
+            self._enclosed.append(f"{key}>")
+            raise
+        finally:
+            enclosing.reset(inner)
+        self._enclosed.append(f"{key}>")
+        return found
+
     def leftover(self) -> list[str]:
         """Recorded steps and pauses that this run of the body did not use: it is not the body that
         recorded them."""
-        return [
-            key
-            for key in self._memo
-            if key not in self._used and parse_memo(key)[0] not in _NOT_USED_UP
-        ]
+        done_with = tuple(self._enclosed)
+        found: list[str] = []
+        for key in self._memo:
+            kind, own = parse_memo(key)
+            if key in self._used or kind in _NOT_USED_UP or str(own).startswith(done_with):
+                continue
+            found.append(key)
+        return found
 
 
 def lost_by(context: ToolContext) -> BaseException | None:
@@ -389,9 +517,22 @@ def lost_by(context: ToolContext) -> BaseException | None:
     return context._desk.lost  # pyright: ignore[reportPrivateUsage]
 
 
+def done_by(context: ToolContext) -> str:
+    """What its body has noted as done, as a sentence that stands behind an error; "" if nothing."""
+    return had_begun(context._memo)  # pyright: ignore[reportPrivateUsage]
+
+
 def enter(context: ToolContext) -> None:
-    """Make `context` the one that the module function `pause_for` finds."""
+    """Make `context` the one that the module function `pause_for` finds. A run that a step of
+    another body began is in no step of its own."""
     inside.body.set(context)
+    enclosing.set("")
+    stepping.set("")
+
+
+def current_context() -> ToolContext | None:
+    """The context of the body that runs here, if one does."""
+    return inside.body.get()
 
 
 @overload
@@ -439,7 +580,7 @@ def pause_for(
         expires_in: seconds, or a `timedelta`, for the answer.
         on_expiry: what happens then: `"deny"` or `"cancel"`.
     """
-    context: ToolContext | None = inside.body.get()
+    context = current_context()
     if context is None:
         raise Misused("pause_for works inside a tool or a chunk while a run executes it")
     return context.pause_for(

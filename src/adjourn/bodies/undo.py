@@ -32,16 +32,17 @@ async def undo_body(body: Body, step: Step, desk: StepHandle) -> Fact:
         work = _undo_of(body, step, desk, context)
         value = await run_function(work, context, step.id, body.timeout or UNDO_TIMEOUT, desk)
     except BaseException as e:
-        text = own_failure(e, desk)
-        return Faulted(
-            step=step.id, error=text, transient=True, retry_at=retry_at(desk.now(), step.attempt)
-        )
+        text = own_failure(e, desk, quiet=body.redacts)
+        at = retry_at(desk.now(), step.attempt)
+        fault = Faulted(step=step.id, error=text, transient=True, retry_at=at)
+        return await body.after(fault, desk)
     if len(call.compensations) <= 1:
         forget(desk.run_id, call.id)
     try:
-        return Returned(call=step.id, value=plain(value, "result"))
+        fact = Returned(call=step.id, value=plain(value, "result"))
     except NotJSON:  # what it gives back is only for people to read
         return Returned(call=step.id)
+    return await body.after(fact, desk)
 
 
 def _undo_of(body: Body, step: Step, desk: StepHandle, context: Any) -> Work:
@@ -62,22 +63,25 @@ async def verify_body(body: Body, desk: StepHandle) -> Fact:
     """
     if (earlier := await joined(body, desk)) is not None:
         return earlier
-    assert body.verify is not None
     call = body.call
+    if body.verify is None:  # it was waited for, and cannot be read any more
+        return Verified(call=call.id, answer="unknown")
     context = body.context(desk, call)
     try:
         work = Work(body.verify, [context, body.arguments()], {})
         answer = await run_function(
             work, context, verify_step(call.id), body.timeout or UNDO_TIMEOUT, desk, asks=True
         )
-        return verified(call, answer)
+        fact = verified(call, answer)
     except BaseException as e:
-        return Verified(call=call.id, answer="unknown", value=own_failure(e, desk))
+        text = own_failure(e, desk, quiet=body.redacts)
+        fact = Verified(call=call.id, answer="unknown", value=text)
+    return await body.after(fact, desk)
 
 
-def own_failure(error: BaseException, desk: StepHandle) -> str:
+def own_failure(error: BaseException, desk: StepHandle, *, quiet: bool = False) -> str:
     """What went wrong inside an undo or a verify, in words. What is not its own (we are being
-    stopped) is raised."""
+    stopped) is raised. `quiet`: the error itself is for nobody."""
     ours = isinstance(error, asyncio.CancelledError) and desk.cut
     if ours or (desk.lost is not None and isinstance(error, LeaseLost | StoreError)):
         raise error
@@ -89,7 +93,8 @@ def own_failure(error: BaseException, desk: StepHandle) -> str:
         error = RuntimeError("it was cancelled, and not by the run")
     elif isinstance(error, TimeoutError) and not text_of(error):
         error = TimeoutError("it did not end in time")
-    desk.failed(error)
+    if not quiet:
+        desk.failed(error)
     return f"{type(error).__name__}: {text_of(error)}".removesuffix(": ")
 
 

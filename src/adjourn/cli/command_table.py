@@ -2,6 +2,7 @@
 is called."""
 
 import platform
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -11,14 +12,17 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from adjourn.cli.options import Json
+from adjourn.cli.tenant_option import add_tenant
 
 GROUPS: dict[str, dict[str, str]] = {
     "Run": {
         "demo": "commands.demo",
         "run": "commands.run",
         "start": "commands.start",
+        "schedule": "commands.schedule",
         "worker": "commands.worker",
         "serve": "commands.serve",
+        "mcp": "commands.mcp",
     },
     "Inspect": {
         "runs": "commands.runs",
@@ -27,7 +31,10 @@ GROUPS: dict[str, dict[str, str]] = {
         "watch": "commands.watch",
         "workers": "commands.workers",
         "inbox": "commands.inbox",
+        "policies": "commands.policies",
         "audit": "commands.audit",
+        "numbers": "commands.numbers",
+        "compare": "commands.compare",
     },
     "Decide": {
         "approve": "commands.inbox",
@@ -35,6 +42,11 @@ GROUPS: dict[str, dict[str, str]] = {
         "answer": "commands.inbox",
         "dismiss": "commands.inbox",
         "retry": "commands.inbox",
+        "assign": "commands.item_notes",
+        "snooze": "commands.item_notes",
+        "comment": "commands.item_notes",
+        "standing": "commands.standing_decisions",
+        "revoke": "commands.standing_decisions",
     },
     "Steer": {
         "pause": "commands.control",
@@ -45,6 +57,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "say": "commands.control",
         "chapter": "commands.control",
         "fork": "commands.fork",
+        "again": "commands.again",
         "halt": "commands.control",
         "unhalt": "commands.control",
         "erase": "commands.erase",
@@ -57,6 +70,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "Maintain": {
         "doctor": "commands.doctor",
         "user": "commands.user",
+        "notify": "commands.notify",
         "keys": "commands.keys",
         "version": "command_table",
     },
@@ -65,6 +79,19 @@ GROUPS: dict[str, dict[str, str]] = {
 has it."""
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
+
+
+@cache
+def _command(name: str) -> Any:
+    """One of `COMMANDS`: made of its functions once, which takes longer than most commands do."""
+    module = import_module(f"adjourn.cli.{COMMANDS[name]}")
+    if module.__name__ == __name__:
+        part: typer.Typer = own
+    else:
+        part = module.app
+    part.rich_markup_mode = None  # what a help says is text
+    group: Any = get_group(part)
+    return add_tenant(group.commands.get(name, group), name)
 
 
 class Commands(TyperGroup):
@@ -81,14 +108,7 @@ class Commands(TyperGroup):
         """The command of this name, or None."""
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"adjourn.cli.{COMMANDS[cmd_name]}")
-        if module.__name__ == __name__:
-            part: typer.Typer = own
-        else:
-            part = module.app
-        part.rich_markup_mode = None  # what a help says is text
-        group: Any = get_group(part)
-        return group.commands.get(cmd_name, group)
+        return _command(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that the first word names; `help` in front of it asks for its help."""

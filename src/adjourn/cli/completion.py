@@ -37,8 +37,11 @@ def _found(
     ctx: typer.Context, look: "Callable[[Database], list[tuple[str, str]]]"
 ) -> list[tuple[str, str]]:
     from adjourn.cli.opened_database import address_of
+    from adjourn.cli.tenant_option import VARIABLE, tenant
     from adjourn.stores.address import database_at
 
+    if tenant() or os.environ.get(VARIABLE):  # what is looked at has the runs of all tenants
+        return []
     try:
         rows = look(database_at(address_of(ctx.params.get("db"))))
         return [(id, _harmless(what)) for id, what in rows if _ID.fullmatch(id)]

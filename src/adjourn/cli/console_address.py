@@ -10,7 +10,7 @@ from urllib.parse import quote
 from adjourn.cli.opened_database import address_of
 from adjourn.cli.state_file import state_file
 from adjourn.cli.terminal.hints import command
-from adjourn.driver.identity import is_dead, new_worker_id, retire
+from adjourn.driver.process_identity import is_dead, new_worker_id, retire
 from adjourn.errors import Invalid
 
 VARIABLE = "ADJOURN_CONSOLE"

@@ -9,6 +9,7 @@ from rich.text import Text
 from adjourn.cli.person import Person
 from adjourn.cli.terminal.console import out, say
 from adjourn.cli.terminal.format import DIM, EXIT, arguments, brief, duration, status_mark
+from adjourn.cli.terminal.hints import command
 from adjourn.cli.terminal.interrupt import title
 from adjourn.cli.terminal.prompt import Choice
 from adjourn.core.decision import Decision
@@ -44,6 +45,8 @@ class DecisionResult:
     seq: int
     status: str
     step: TimelineStep | None
+    advance: str
+    """What advances its run, if nothing does."""
 
     def print(self) -> None:
         """Say what is recorded, and nothing else."""
@@ -64,6 +67,8 @@ class DecisionResult:
                 glyph, f"{DONE[self.choice.verb]} by {visible(self.by)}{edited}: {brief(what)}"
             )
         )
+        if self.choice.stands is not None:
+            terminal.print(f"  It stands for {visible(self.choice.stands.text)}.")
         step = self.step
         if step is not None and step.ran and step.took is not None:
             if step.status == "completed":
@@ -76,7 +81,7 @@ class DecisionResult:
         if self.status == "ready":
             say(
                 Text(
-                    "  It goes on where a worker with its program is open: adjourn worker app.py:agent",
+                    f"  It goes on where a worker with its program is open: {self.advance}",
                     style=DIM,
                 )
             )
@@ -119,10 +124,16 @@ async def record(
             scope=choice.scope,
             groups=by.groups,
             request_id=request_id,
+            stands=choice.stands,
         )
     if choice.verb == "deny":
         return await rt.deny(
-            interrupt.ref, by=by.name, note=choice.note, digest=digest, request_id=request_id
+            interrupt.ref,
+            by=by.name,
+            note=choice.note,
+            digest=digest,
+            request_id=request_id,
+            stands=choice.stands,
         )
     value = choice.value
     if choice.verb == "instead":
@@ -149,7 +160,8 @@ async def outcome_of(
     if interrupt.call:
         steps = Timeline.of(await rt.store.load(interrupt.run_id), rt.store.now()).steps
         step = next((s for s in steps if s.call_id == interrupt.call.call_id), None)
-    return DecisionResult(interrupt, choice, by.name, seq, status, step)
+    advance = command(rt.address, "worker", "app.py:agent")
+    return DecisionResult(interrupt, choice, by.name, seq, status, step, advance)
 
 
 async def come_to_rest(rt: Runtime, run_id: str, patience: float) -> str:

@@ -10,8 +10,11 @@ from rich.text import Text
 
 from adjourn.cli.terminal.console import err, say, to_json
 from adjourn.cli.terminal.format import DIM
-from adjourn.cli.terminal.hints import command
+from adjourn.cli.terminal.hints import DIGITS, command, typed_again
+from adjourn.cli.terminal.interrupt import list_line
 from adjourn.core.ids import split_ref
+from adjourn.core.interrupt import Interrupt
+from adjourn.core.secret_places import has_secrets
 from adjourn.errors import (
     AdjournError,
     AlreadyDecided,
@@ -43,6 +46,29 @@ class NotShown(Invalid):
             advice="show all of it first, or pass what you saw with --digest",
             interrupt_id=ref,
         )
+
+
+class NotNamed(Invalid):
+    """A person decides what a run asks now, and neither named it nor was shown it. Nothing was
+    decided."""
+
+    interrupt_id: str
+    digest: str
+    whole: bool
+    """Whether the error itself shows all of it."""
+
+    def __init__(self, item: str, interrupt: Interrupt) -> None:
+        line = list_line(interrupt)
+        super().__init__(
+            f"{item!r:.200} does not say which item, and what waits there now was not shown to you: "
+            f"{line.text}",
+            consequence="nothing was decided",
+            advice="name the item, so that the same command again decides about nothing else",
+            interrupt_id=interrupt.ref,
+            digest=interrupt.digest,
+        )
+        # what was typed as a secret is not said again
+        self.whole = line.whole and not has_secrets(interrupt.answer_schema)
 
 
 class NotImportable(InvalidDefinition):
@@ -81,11 +107,8 @@ def report(error: AdjournError, what: str, *, as_json: bool = False, db: str | N
     for part in (error.consequence, error.advice):
         if part:
             terminal.print("  " + _sentence(part[:1].upper() + part[1:]))
-    if typed := _next(error, db):
-        if isinstance(error, NotShown):
-            word = "Look first"
-        else:
-            word = "Look again"
+    word, typed = _next(error, db)
+    if typed:
         terminal.print(Text.assemble("  ", (f"{word}  ", DIM), typed))
     terminal.print(Text(f"  {error.code} · {error.status}", style=DIM))
     return exit_code(error)
@@ -110,23 +133,26 @@ def _sentence(part: str) -> str:
     return text.rstrip(".") + "."
 
 
-def _next(error: AdjournError, db: str | None) -> str:
-    """The command that shows how things are now, for errors that say the world is not as the person
+def _next(error: AdjournError, db: str | None) -> tuple[str, str]:
+    """What to do next, and the command: for errors that say that the world is not as the person
     thought."""
+    if isinstance(error, NotNamed) and error.whole:
+        seen = {"item": error.interrupt_id, "digest": error.digest[:DIGITS]}
+        return "This one", typed_again(db, seen)  # the item itself, and only as it was shown
+    if isinstance(error, NotNamed | NotShown):
+        return "Look first", command(db, "inbox", error.interrupt_id)
+    again = ""
     if isinstance(error, Refused):
-        return command(db, "show", error.run_id)
-    if isinstance(error, NotShown):
-        return command(db, "inbox", error.interrupt_id)
-    if isinstance(error, AlreadyDecided | InterruptClosed) and (
+        again = command(db, "show", error.run_id)
+    elif isinstance(error, AlreadyDecided | InterruptClosed) and (
         ref := split_ref(error.interrupt_id)
     ):
-        return command(db, "show", ref[0])
-    if isinstance(error, UnknownRun):
-        return command(db, "runs")
-    again = (AlreadyDecided, InterruptClosed, UnknownInterrupt, StaleDecision)
-    if isinstance(error, again):
-        return command(db, "inbox")
-    return ""
+        again = command(db, "show", ref[0])
+    elif isinstance(error, UnknownRun):
+        again = command(db, "runs")
+    elif isinstance(error, AlreadyDecided | InterruptClosed | UnknownInterrupt | StaleDecision):
+        again = command(db, "inbox")
+    return "Look again", again
 
 
 def says(what: str) -> Callable[[F], F]:

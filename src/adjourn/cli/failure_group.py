@@ -6,13 +6,14 @@ from typing import Any
 
 from rich.text import Text
 
+from adjourn.cli.decision_result import DONE
 from adjourn.cli.error_report import error_json
-from adjourn.cli.interrupt_lookup import find, full_digest
+from adjourn.cli.interrupt_lookup import find, find_decidable, full_digest
 from adjourn.cli.opened_database import address_of
 from adjourn.cli.person import Person
 from adjourn.cli.terminal.console import err, out, print_json, say
 from adjourn.cli.terminal.format import DIM, brief
-from adjourn.cli.terminal.interrupt import title
+from adjourn.cli.terminal.interrupt import list_line, title
 from adjourn.cli.terminal.prompt import DecideLater, confirm
 from adjourn.core.interrupt import Interrupt
 from adjourn.runtime.retry_verbs import Retried
@@ -81,10 +82,19 @@ def _effect(like: Interrupt) -> str:
     return ""
 
 
-async def look_alike(rt: Runtime, db: str | None, item: str, digest: str) -> Alike:
-    """What `item` is, and how many are like it now. Raises what `find` raises, and
-    `StaleDecision`."""
-    like = (await find(rt, address_of(db), item)).interrupt
+async def look_alike(
+    rt: Runtime, db: str | None, item: str, digest: str, *, decides: bool = False
+) -> Alike:
+    """What `item` is, and how many are like it now.
+
+    Raises what `find` raises, `StaleDecision`, and what `find_decidable` raises if something is to
+    be decided about it.
+    """
+    address = address_of(db)
+    if decides:
+        like = (await find_decidable(rt, address, item, digest)).interrupt
+    else:
+        like = (await find(rt, address, item)).interrupt
     full_digest(like, digest)
     until = rt.store.now()
     return Alike(like, len(await rt.alike(like, until=until)), until)
@@ -99,13 +109,29 @@ def report_retried(done: list[Retried], by: str, like: Interrupt, as_json: bool)
     if recorded := len(done) - len(refused):
         what = brief(visible(title(like)))
         out().print(Text.assemble(("✓ ", "green"), f"Retried {recorded} by {visible(by)}: {what}"))
-    for one in refused:
-        err().print(
-            Text.assemble(
-                ("✗ ", "red"), f"{visible(one.interrupt.ref)}: {visible(str(one.refused))}"
-            )
-        )
+    _print_refused(refused)
     return 1 if refused else 0
+
+
+def report_decided(done: list[Retried], verb: str, by: str, as_json: bool) -> int:
+    """Say what came of each of several items that were decided together; the code to exit with: 1
+    if one was refused."""
+    refused = [one for one in done if one.refused]
+    if as_json:
+        print_json([_as_json(one) for one in done])
+        return 1 if refused else 0
+    for one in done:
+        if not one.refused:
+            said = f"{DONE[verb]} by {visible(by)}: {list_line(one.interrupt).text}"
+            out().print(Text.assemble(("✓ ", "green"), said))
+    _print_refused(refused)
+    return 1 if refused else 0
+
+
+def _print_refused(refused: list[Retried]) -> None:
+    for one in refused:
+        said = f"{visible(one.interrupt.ref)}: {visible(str(one.refused))}"
+        err().print(Text.assemble(("✗ ", "red"), said))
 
 
 def _as_json(one: Retried) -> dict[str, Any]:

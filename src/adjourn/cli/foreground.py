@@ -2,7 +2,6 @@
 rests."""
 
 import asyncio
-import os
 import threading
 from contextlib import suppress
 from typing import Any
@@ -14,7 +13,7 @@ from adjourn.cli.error_report import report
 from adjourn.cli.loaded_run import status_of
 from adjourn.cli.person import Person
 from adjourn.cli.terminal.console import Line, err, say
-from adjourn.cli.terminal.ctrl_c import on_interrupt
+from adjourn.cli.terminal.ctrl_c import leave, on_interrupt
 from adjourn.cli.terminal.format import DIM, count, duration, sentence_mark
 from adjourn.cli.terminal.hints import command
 from adjourn.cli.terminal.interrupt import look, render
@@ -29,7 +28,7 @@ from adjourn.runtime.outcome import Paused
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.protocol import Halt
-from adjourn.views.cancel_preview import cancel_preview
+from adjourn.views.cancel_preview import cancel_preview, undo_words
 from adjourn.views.visible import visible
 
 FRAME = 0.05
@@ -251,7 +250,7 @@ class Foreground:
         flying = [
             f"{visible(s.name)} ({duration(now - s.since)} so far)" for s in self._view.running()
         ]
-        undos = len((await self._run.cancel_preview()).undo)
+        undos = undo_words(await self._run.cancel_preview())
         if undos:
             cancel = f"cancel and undo {undos}"
         else:
@@ -265,7 +264,7 @@ class Foreground:
         )
 
     async def _cancel(self) -> None:
-        undos = len((await self._run.cancel_preview()).undo)
+        undos = undo_words(await self._run.cancel_preview())
         await self._run.cancel(by=self._by, reason="Ctrl-C")
         if undos:
             what = f"undoing {undos}, last thing first."
@@ -296,7 +295,7 @@ class Foreground:
                     ("✗ Killed. ", "red"), f"{left}The checkpoint that was resumed is as it was."
                 )
             )
-            os._exit(KILLED)
+            leave(KILLED)
         if owed:
             what = f"{count(owed, 'undo is', 'undos are')} still owed."
         else:
@@ -311,4 +310,4 @@ class Foreground:
                 (f"   {goes}  ", DIM), command(self._place.db, "worker", self._place.program)
             )
         )
-        os._exit(KILLED)
+        leave(KILLED)

@@ -3,6 +3,7 @@ run's id stand for it."""
 
 from dataclasses import dataclass
 
+from adjourn.cli.error_report import NotNamed
 from adjourn.cli.last_list import ShownItem, recall
 from adjourn.core.ids import split_address, split_ref
 from adjourn.core.interrupt import Interrupt, view
@@ -21,10 +22,12 @@ LISTED = 10
 
 @dataclass(frozen=True, slots=True)
 class FoundInterrupt:
-    """An interrupt, and how the person was shown it last; None if they were not."""
+    """An interrupt, how the person was shown it last (None: they were not), and whether it is what
+    they named: a run names whatever it asks now."""
 
     interrupt: Interrupt
     seen: ShownItem | None = None
+    named: bool = True
 
 
 async def find_run(rt: Runtime, given: str) -> RunRow:
@@ -62,36 +65,56 @@ async def find(rt: Runtime, address: str, item: str) -> FoundInterrupt:
     """
     if item.isascii() and item.isdigit() and (found := await _by_number(rt, address, int(item))):
         return found
-    interrupt = await _by_name(rt, item)
+    interrupt, named = await _by_name(rt, item)
     shown = recall(address)
-    return FoundInterrupt(interrupt, shown.of(interrupt.ref) if shown else None)
+    return FoundInterrupt(interrupt, shown.of(interrupt.ref) if shown else None, named)
+
+
+async def find_decidable(rt: Runtime, address: str, item: str, digest: str) -> FoundInterrupt:
+    """The interrupt that a person decides: the one that they name, or were shown.
+
+    A run, or its call, asks about something else once it was answered: the same words again must
+    not decide about that. Raises what `find` raises, and `NotNamed`.
+
+    Args:
+        address: of the database.
+        item: what was typed.
+        digest: what was typed of the digest of what was seen; "" if it was not.
+    """
+    found = await find(rt, address, item)
+    if not found.named and found.seen is None and not digest:
+        raise NotNamed(item, found.interrupt)
+    return found
 
 
 async def _by_number(rt: Runtime, address: str, number: int) -> FoundInterrupt | None:
     shown = recall(address)
     if shown is not None and (seen := shown.numbered(number)):
-        return FoundInterrupt(await rt.interrupt(seen.ref), shown.of(seen.ref))
+        interrupt = await rt.interrupt(seen.ref)
+        return FoundInterrupt(interrupt, shown.of(seen.ref), named=shown.read)
     if shown is not None and shown.items is not None:
         return None
     items = await rt.inbox(limit=MOST)
     if number == len(items) == 1:
-        return FoundInterrupt(items[0], shown.of(items[0].ref) if shown else None)
+        seen = shown.of(items[0].ref) if shown else None
+        return FoundInterrupt(items[0], seen, named=False)
     if 0 < number <= len(items):
         raise Invalid(
-            f"which item is number {number}? No list was shown yet",
+            f"which item is number {number}? No list was shown here yet",
             advice="look first: adjourn inbox",
         )
     return None
 
 
-async def _by_name(rt: Runtime, item: str) -> Interrupt:
+async def _by_name(rt: Runtime, item: str) -> tuple[Interrupt, bool]:
+    """The interrupt, and whether this is its own name."""
     try:
-        return await rt.interrupt(item)
+        return await rt.interrupt(item), True
     except (UnknownInterrupt, UnknownRun) as e:
         unknown = e
     if ref := split_ref(item):
         run, local = ref
-        return await rt.interrupt(local, run_id=(await find_run(rt, run)).id)
+        return await rt.interrupt(local, run_id=(await find_run(rt, run)).id), True
     if address := split_address(item):
         run, call = address
         return await _only(rt, (await find_run(rt, run)).id, item, call)
@@ -102,10 +125,10 @@ async def _by_name(rt: Runtime, item: str) -> Interrupt:
     return await _only(rt, row.id, item)
 
 
-async def _only(rt: Runtime, run_id: str, item: str, call: str = "") -> Interrupt:
+async def _only(rt: Runtime, run_id: str, item: str, call: str = "") -> tuple[Interrupt, bool]:
     items = [i for i in await rt.inbox(run=run_id, limit=MOST) if not call or call_id_of(i) == call]
     if len(items) == 1:
-        return items[0]
+        return items[0], False
     # one that is decided has its answer all the same: who was first, or what the same request got
     if not items:
         asked = [(n, x) for n, x in await rt.store.load(run_id) if isinstance(x, Asked | Suspended)]
@@ -113,7 +136,7 @@ async def _only(rt: Runtime, run_id: str, item: str, call: str = "") -> Interrup
             i for i in (view(run_id, n, x) for n, x in asked) if not call or call_id_of(i) == call
         ]
         if closed:
-            return await rt.interrupt(closed[-1].ref)
+            return await rt.interrupt(closed[-1].ref), True
         raise UnknownInterrupt(item, [i.ref for i in await rt.inbox(run=run_id, limit=20)])
     raise Invalid(
         f"{item!r} has {len(items)} open", advice=f"name one: {', '.join(i.ref for i in items)}"

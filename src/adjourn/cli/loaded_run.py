@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adjourn.core.state import State
-from adjourn.core.status import Status
+from adjourn.core.status import ENDED, Status
+from adjourn.errors import KeyMissing
 from adjourn.runtime.pruner import holds_of
 from adjourn.runtime.runtime import Runtime
-from adjourn.stores.protocol import Halt
+from adjourn.stores.protocol import Halt, Store
 from adjourn.stores.run_row import RunRow
+from adjourn.views.halt_scope import open_run
 from adjourn.views.run_view import RunView, run_view
 from adjourn.views.timeline import Numbered
 
@@ -22,17 +24,47 @@ class LoadedRun:
     state: State
     view: RunView
 
+    def held_by(self, halts: Sequence[Halt]) -> list[Halt]:
+        """The halts that stop what it does or waits for.
 
-async def load_run(rt: Runtime, run_id: str, halts: Sequence[Halt]) -> LoadedRun:
+        Args:
+            halts: those that are on.
+        """
+        if self.row.status in ENDED:
+            return []
+        works = open_run(self.row, self.state, self.view.status).works
+        return [halt for halt in halts if any(halt.scope in work.touched_by for work in works)]
+
+
+async def records_of(store: Store, run_id: str, *, unread: bool) -> list[Numbered]:
+    """The journal of a run.
+
+    Args:
+        store: where it is.
+        run_id: the id of the run.
+        unread: that of a run whose key is missing is empty, as in a list.
+    """
+    try:
+        return await store.load(run_id)
+    except KeyMissing:
+        if not unread:
+            raise
+        return []
+
+
+async def load_run(
+    rt: Runtime, run_id: str, halts: Sequence[Halt], *, unread: bool = False
+) -> LoadedRun:
     """Read a run and its journal.
 
     Args:
         rt: the runtime to read from.
         run_id: the id of the run.
         halts: the halts that are on.
+        unread: one whose key is missing is shown as such, as in a list.
     """
     store = rt.store
-    row, records = await store.get(run_id), await store.load(run_id)
+    row, records = await store.get(run_id), await records_of(store, run_id, unread=unread)
     if row.status == Status.READY:
         notes = await store.misfits(runs=(run_id,))
     else:

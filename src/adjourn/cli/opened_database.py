@@ -6,6 +6,7 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+from adjourn.cli.tenant_option import tenant
 from adjourn.errors import StoreError
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.address import VARIABLE, database_at, file_of, is_postgres
@@ -55,7 +56,7 @@ def with_runtime(db: str | None, work: Callable[[Runtime], Awaitable[T]], **opti
     check_exists(address)
 
     async def go() -> T:
-        async with Runtime(address, **options) as rt:
+        async with Runtime(address, tenant=tenant(), **options) as rt:
             return await work(rt)
 
     return asyncio.run(go())

@@ -105,12 +105,42 @@ InterruptId = Annotated[
         autocompletion=complete_items,
     ),
 ]
+InterruptIds = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="ITEM...",
+        help="One or several: numbers of `adjourn inbox`, refs or ids of interrupts, RUN/CALL, or RUN.",
+        autocompletion=complete_items,
+    ),
+]
 Program = Annotated[
     str,
     typer.Argument(
         metavar="APP.PY:NAME",
         help="A file or module, and its agent or flow.",
         autocompletion=complete_programs,
+    ),
+]
+
+LogFormat = Annotated[
+    str,
+    typer.Option(
+        "--log-format",
+        metavar="FORMAT",
+        help="How it logs: text, or json: one object a line, with run, step and worker.",
+        envvar="ADJOURN_LOG_FORMAT",
+        show_envvar=True,
+    ),
+]
+LogLevel = Annotated[
+    str,
+    typer.Option(
+        "--log-level",
+        metavar="LEVEL",
+        help="The least that it logs: debug, info, warning, error.",
+        envvar="ADJOURN_LOG_LEVEL",
+        show_envvar=True,
+        show_default="warning; info with --log-format json",
     ),
 ]
 

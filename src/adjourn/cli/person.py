@@ -5,16 +5,19 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from adjourn.cli.extras import needs
-from adjourn.cli.opened_database import address_of
+from adjourn.cli.opened_database import address_of, check_exists
 from adjourn.cli.options import who
+from adjourn.cli.tenant_option import tenant
 from adjourn.errors import NotAllowed, StoreError
-from adjourn.stores.address import file_of
+from adjourn.stores.address import is_postgres
+from adjourn.stores.item_note import GROUP
 
 if TYPE_CHECKING:
-    from adjourn.server.auth import Identity, Right
+    from adjourn.server.rights import Identity, Right
+    from adjourn.server.users import Users
 
 KEY = "ADJOURN_KEY"
 
@@ -57,7 +60,7 @@ def person(
             f"this database has users, so {what} needs a key",
             advice=f"set {KEY} to yours; an admin makes one: adjourn user key NAME",
         )
-    if known is None or known.run:
+    if known is None or known.name.startswith("@"):
         raise NotAllowed(
             f"the key in {KEY} is not the key of a user of this database",
             advice=f"set {KEY} to yours",
@@ -71,37 +74,79 @@ def person(
             f"{known.name!r} is not in the group {foreign[0]!r}",
             advice="leave --group out: the key says which",
         )
-    if right is not None and not known.may(right):
-        raise NotAllowed(f"{known.name!r} is {known.role}: {what} needs the right to {right}")
+    if known.tenant and known.tenant != tenant():
+        raise NotAllowed(
+            f"{known.name!r} works for the tenant {known.tenant!r}",
+            advice=f"add --tenant {known.tenant}",
+        )
+    if right is not None and not known.may_role(right):
+        if known.may(right):
+            advice = "rights on some runs count at the server: use its API or its console"
+        else:
+            advice = ""
+        raise NotAllowed(
+            f"{known.name!r} is {known.role}: {what} needs the right to {right}", advice=advice
+        )
     return Person(known.name, known.groups, known.role)
 
 
 def _recognised(address: str, key: str) -> "tuple[bool, Identity | None]":
-    """Whether a database has users, and whose key this is. A file of users that is not there is not
-    made."""
-    file = file_of(address)
-    path = f"{file}-users" if file else ""
-    if not path or not Path(path).exists():
-        return False, None
+    """Whether a database has users, and whose key this is."""
     with needs("server"):
-        from adjourn.server.auth import Identity
-        from adjourn.server.users import Users
-    try:
-        users = Users(path)
-    except (OSError, StoreError) as e:  # another person's file: who may decide is known there only
-        raise NotAllowed(
-            f"the users of this database cannot be read here ({e})",
-            advice="decide through its server",
-        ) from None
+        from adjourn.server.authentication import identity_of
+    users = _users_of(address)
+    if users is None:
+        return False, None
     try:
         if key:
             found = users.by_key(key)
         else:
             found = None
         if found:
-            known = Identity(found.name, found.role, found.groups, run=found.run)
+            known = identity_of(found)
         else:
             known = None
         return bool(users.all()), known
     finally:
         users.close()
+
+
+def deciders(db: str | None) -> list[str]:
+    """The people who may decide and their groups, as `group:NAME`; nobody where a database has no
+    users.
+
+    Args:
+        db: the database as it was named.
+    """
+    from adjourn.views.words import RIGHTS, Role
+
+    users = _users_of(address_of(db))
+    if users is None:
+        return []
+    found: set[str] = set()
+    try:
+        for user in users.all():
+            if "decide" in RIGHTS.get(cast("Role", user.role), ()):
+                found.update((user.name, *(f"{GROUP}{group}" for group in user.groups)))
+    finally:
+        users.close()
+    return sorted(found)
+
+
+def _users_of(address: str) -> "Users | None":
+    """The users of a database; None if it has no place for them. A file of users that is not there
+    is not made."""
+    with needs("server"):
+        from adjourn.server.users import Users, users_path
+    path = users_path(address)
+    if is_postgres(address):
+        check_exists(address)
+    elif not path or not Path(path).exists():
+        return None
+    try:
+        return Users(path)
+    except (OSError, StoreError) as e:  # another person's file: who may decide is known there only
+        raise NotAllowed(
+            f"the users of this database cannot be read here ({e})",
+            advice="decide through its server",
+        ) from None

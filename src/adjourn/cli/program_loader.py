@@ -81,7 +81,8 @@ def programs_of(reference: str) -> list[Agent[Any] | Flow]:
     for one in found:
         if not isinstance(one, Agent | Flow):
             raise InvalidDefinition(
-                f"{reference} is {type(one).__name__}", advice="a worker advances agents and flows"
+                f"{reference} is {one!r:.80}, not an agent or a flow",
+                advice="name one of its agents or flows",
             )
     return found
 
@@ -105,7 +106,5 @@ def resources_of(reference: str) -> Mapping[str, Any]:
     if callable(thing):
         thing = thing()
     if not isinstance(thing, Mapping):
-        raise InvalidDefinition(
-            f"{reference} is {type(thing).__name__}, not a dict of names and objects"
-        )
+        raise InvalidDefinition(f"{reference} is {thing!r:.80}, not a dict of names and objects")
     return cast("Mapping[str, Any]", thing)

@@ -5,7 +5,6 @@ call is not executed, whatever the rule would have said. So a ready condition ne
 not plainly an address, a host or a path raises.
 """
 
-import math
 import posixpath
 import re
 from collections.abc import Callable, Iterable
@@ -13,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from adjourn.core.codec import is_equal, plain
+from adjourn.core.codec import is_equal, is_finite, plain
 from adjourn.core.pattern import InvalidPattern, whole
 from adjourn.errors import InvalidDefinition, NotJSON
 
@@ -123,11 +122,7 @@ def le(value: float | str) -> Condition:
 def _limit(value: Any, name: str) -> Any:
     """Anything else would be compared as the text that it has in JSON, where "99.5" is greater than
     "100.5"."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        usable = math.isfinite(value)
-    else:
-        usable = isinstance(value, str)
-    if not usable:
+    if not is_finite(value) and not isinstance(value, str):
         raise InvalidDefinition(
             f"{name}(...) must be given a number or a string, got {value!r:.80}"
         )

@@ -7,28 +7,32 @@ by different people; one person's yes counts once in every rule that it fits.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
-from adjourn.core.decision import chosen, is_instead
-from adjourn.core.digest import action_digest, digest
+from adjourn.core.action_digest import action_digest, digest
+from adjourn.core.decision import chosen, decided_at, is_instead
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.records import (
     AnyRecord,
     Asked,
     Decided,
+    Disowned,
     Emitted,
     Forked,
     Intended,
+    Restored,
     Resumed,
+    Revoked,
     Said,
     Started,
     Suspended,
     Verified,
     Yielded,
-    disowned,
 )
+from adjourn.core.standing_decision import Known, StandingDecision, under, use_flaw
 
 Requesters = frozenset[str]
 
@@ -65,6 +69,8 @@ def person(name: str) -> str:
 
     Names are shown as they were given.
     """
+    if name.isascii() and name.isprintable():
+        return " ".join(name.lower().split())
     import unicodedata
 
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
@@ -170,7 +176,11 @@ def empty_seats(
     gate: Iterable[ApprovalSlot], votes: Sequence[Vote], requesters: Requesters
 ) -> list[ApprovalSlot]:
     """The seats that nobody fills yet."""
-    return [slot for slot, by in seated(gate, votes, requesters) if by is None]
+    slots = tuple(gate)
+    if len(slots) == 1 and slots[0].count == 1 and len(votes) < 2:  # as nearly always
+        filled = bool(votes) and fits(slots[0], votes[0], requesters)
+        return [] if filled else [slots[0]]
+    return [slot for slot, by in seated(slots, votes, requesters) if by is None]
 
 
 def is_filled(gate: Iterable[ApprovalSlot], votes: Sequence[Vote], requesters: Requesters) -> bool:
@@ -215,6 +225,11 @@ def shapes(record: AnyRecord, kind: str = "question") -> str:
             return record.by if told else ""
         case _:
             return ""
+
+
+def disowned(records: Iterable[AnyRecord]) -> set[int]:
+    """The records among these that do not count, by their seq."""
+    return {record.seq for record in records if type(record) is Disowned}
 
 
 def requesters(records: Iterable[AnyRecord]) -> Requesters:
@@ -291,15 +306,22 @@ def lapses(asked: Asked, decisions: Sequence[Decided]) -> float:
     )
 
 
-def decided_at(decided: Decided) -> float:
-    """When somebody decided: as it was signed, else as it was recorded."""
-    if decided.seal is not None:
-        return decided.seal.at
-    return decided.at
-
-
 def _always(_: Decided) -> bool:
     return True
+
+
+NONE_STANDS: Known = MappingProxyType({})
+
+
+class Support(msgspec.Struct, frozen=True, gc=False):
+    """What is known about decisions beside their records. `genuine`: whether one is signed, where
+    that is asked for; `standing`: the standing decisions of the run, as far as they follow one."""
+
+    genuine: Callable[[Decided], bool] = _always
+    standing: Known = NONE_STANDS
+
+
+ALL_GENUINE = Support()
 
 
 def objection(  # noqa: C901 - a list of reasons, in their order: the invariant stays in one place
@@ -310,19 +332,18 @@ def objection(  # noqa: C901 - a list of reasons, in their order: the invariant 
     requesters: Requesters,
     now: float,
     spent: bool = False,
-    genuine: Callable[[Decided], bool] = _always,
+    support: Support = ALL_GENUINE,
 ) -> str:
     """Why these decisions do not stand behind this intent; "" if they do. The invariant, in one
     place.
 
     `decisions` are those that were recorded for `asked` (and for what it carries over); `spent`: an
-    intent lives on them already, and nothing since then says that its execution goes on; `genuine`:
-    whether a decision is signed, where that is asked for.
+    intent lives on them already, and nothing since then says that its execution goes on.
     """
     agreed = agreed_to(asked, decisions)
     if not agreed:
         return "nobody has agreed to it"
-    agreed = list(filter(genuine, agreed))
+    agreed = list(filter(support.genuine, agreed))
     if not agreed:
         return "nobody has agreed to it whose signature counts here"
     if any(decided.verdict == "deny" for decided in decisions):
@@ -341,6 +362,8 @@ def objection(  # noqa: C901 - a list of reasons, in their order: the invariant 
             return "a decision was about something else"
         if decided.edit is not None:
             args, edit = decided.edit, decided
+    if why := standing_flaw(run, support.standing, asked, agreed, now):
+        return why
     if edit is not None and not may_edit(asked):
         return "its arguments may not be changed"
     if edit is not None:
@@ -360,6 +383,26 @@ def objection(  # noqa: C901 - a list of reasons, in their order: the invariant 
     gate = dict.fromkeys((*gate_of(asked), *intended.gate))
     empty = empty_seats(gate, votes_of(agreed), requesters)
     return "; ".join(f"somebody {_of(slot)} has not agreed" for slot in empty)
+
+
+def standing_flaw(
+    run: str, known: Known, asked: Asked, decisions: Sequence[Decided], now: float
+) -> str:
+    """Why those of these decisions that follow a standing one do not count; "" if they do."""
+    for decided in decisions:
+        if (standing := known.get(under(decided))) and not _is_of(run, standing):
+            return "the standing decision behind it was made about something else"
+    return use_flaw(known, asked, decisions, now)
+
+
+def _is_of(run: str, standing: StandingDecision) -> bool:
+    """Whether it was made about what was shown, in this run and in time."""
+    made = standing.made
+    for decided in standing.decisions:
+        late = bool(made.expires) and decided_at(decided) >= made.expires
+        if late or decided.i not in (made.i, *made.carries) or decided.digest != made.digest:
+            return False
+    return is_as_shown(run, made)
 
 
 def _rules(gate: Iterable[ApprovalSlot]) -> set[str]:
@@ -382,9 +425,14 @@ def needs_authority(intended: Intended) -> bool:
     return bool(intended.gate or intended.grant)
 
 
+GOING_ON = frozenset({Suspended, Yielded, Verified})
+
+
 def goes_on(record: AnyRecord) -> str:
     """The call whose execution goes on, if this record says so: the next intent of it is no new
     execution."""
+    if type(record) not in GOING_ON:
+        return ""
     match record:
         case Suspended() if record.resume_to == "self":
             return record.call
@@ -423,10 +471,12 @@ def violations(records: Sequence[AnyRecord]) -> Iterator[str]:
     spent: dict[str, str] = {}  # interrupt → call that lives on it
     shaped: set[str] = set()
     kinds: dict[str, str] = {}
+    log = _StandingLog(asked, decided)
     void = disowned(records)
     for seq, run, record in with_runs(records):
         if seq in void:
             continue
+        yield from log.heard(seq, record)
         if by := _shaper(record, kinds):
             shaped.add(by)
         match record:
@@ -457,6 +507,7 @@ def violations(records: Sequence[AnyRecord]) -> Iterator[str]:
                     frozenset(shaped),
                     record.at,
                     spent=lives is not None and once and not again,
+                    support=Support(standing=log.known(decided[record.grant])),
                 )
                 spent[record.grant] = record.call
                 if why:
@@ -465,6 +516,44 @@ def violations(records: Sequence[AnyRecord]) -> Iterator[str]:
                 pass
         if call := goes_on(record):
             _let_go(spent, call)
+
+
+class _StandingLog:
+    """The standing decisions of a journal that is read: how often each was used, and what ended
+    it."""
+
+    def __init__(self, asked: dict[str, Asked], decided: dict[str, list[Decided]]) -> None:
+        self._asked, self._decided = asked, decided
+        self._uses: dict[str, set[str]] = {}
+        self._ended: dict[str, str] = {}
+
+    def heard(self, seq: int, record: AnyRecord) -> Iterator[str]:
+        """Take in a record; says so if it is one use too many."""
+        match record:
+            case Revoked():
+                self._ended[record.i] = "revoked"
+            case Restored() | Forked():
+                self._ended.update(dict.fromkeys(self._asked, "made before"))
+            case Decided() if behind := under(record):
+                used = self._uses.setdefault(behind, {behind})
+                used.add(record.i)
+                standing = self.known([record]).get(behind)
+                says = standing.says if standing else None
+                if says is not None and says.times and len(used) > says.times:
+                    yield f"record {seq}: {behind} stands for {says.times} calls, and answers more"
+            case _:
+                pass
+
+    def known(self, decisions: Iterable[Decided]) -> dict[str, StandingDecision]:
+        """Those that these decisions follow."""
+        found: dict[str, StandingDecision] = {}
+        for behind in filter(None, map(under, decisions)):
+            if behind in self._asked:
+                made = self._asked[behind]
+                agreed = agreed_to(made, self._decided[behind])
+                ended = self._ended.get(behind, "")
+                found[behind] = StandingDecision(made, agreed, ended=ended)
+        return found
 
 
 def _shaper(record: AnyRecord, kinds: dict[str, str]) -> str:

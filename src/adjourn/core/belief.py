@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
-from adjourn.core.authority import is_filled, objection, votes_of
+from adjourn.core.authority import Support, is_filled, objection, votes_of
 from adjourn.core.decision import is_instead
 from adjourn.core.ids import local_event
 from adjourn.core.record_parts import ApprovalSlot
@@ -23,6 +24,7 @@ from adjourn.core.records import (
     Upgraded,
 )
 from adjourn.core.signatures import SEALED, Trust, is_genuine, prefix_digest, shown, was_accepted
+from adjourn.core.standing_decision import backing, under
 from adjourn.core.upgraded_journal import Numbered, as_upgraded
 
 if TYPE_CHECKING:
@@ -136,6 +138,11 @@ class Belief(msgspec.Struct, gc=False):
     ) -> str:
         if not about:
             return "it is about nothing that was open"
+        if isinstance(record, Decided) and under(record):
+            behind = backing(state.standing, record)
+            if behind is None:
+                return "it follows no standing decision"
+            return trust.flaw(state.run, behind[1], shown(state.run, behind[0]))
         return trust.flaw(
             state.run, record, shown(state.run, about[0]) if isinstance(record, Decided) else ""
         )
@@ -183,10 +190,22 @@ def is_vouched(state: State, call: Call, gate: Sequence[ApprovalSlot]) -> bool:
     if call.basis is None:
         return False
     asked, decisions = call.basis.asked, call.basis.decisions
-    signed = [
-        decided for decided in decisions if is_genuine(state.trust, state.run, asked, decided)
-    ]
+    # as they were then: what has ended one since takes nothing back that has begun
+    standing = {id: replace(one, ended="") for id, one in state.standing.items()}
+    signed: list[Decided] = []
+    for decided in decisions:
+        if is_genuine(state.trust, state.run, asked, decided, standing):
+            signed.append(decided)
     requesters = frozenset(asked.requesters)
-    if objection(state.run, call.basis.intended, asked, signed, requesters, call.basis.intended.at):
+    intended = call.basis.intended
+    if objection(
+        state.run,
+        intended,
+        asked,
+        signed,
+        requesters,
+        intended.at,
+        support=Support(standing=standing),
+    ):
         return False
     return is_filled(gate, votes_of(signed), requesters)

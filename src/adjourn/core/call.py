@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from adjourn.core import records as r
+from adjourn.core.action_digest import idempotency_key
 from adjourn.core.authority import are_for_run
-from adjourn.core.digest import idempotency_key
-from adjourn.core.memo_key import MemoKind, is_memo, parse_memo
+from adjourn.core.memo_key import PROGRESS, MemoKind, is_memo, parse_memo
 
 
 class Phase(StrEnum):
@@ -28,8 +28,15 @@ class Phase(StrEnum):
     RETURNED = "returned"
 
 
+VETOED, WITHHELD = "vetoed", "withheld"
+"""Why a call has an error: a hook stood against it; it ran, and what it gave could not be shown to
+a hook."""
 OWING = frozenset({Phase.NEW, Phase.APPROVED, Phase.CLEARED, Phase.DOUBT, Phase.FAULTED})
 """Phases in which a call owes the plan a decision."""
+
+
+_NAMED = 8
+"""So many steps are named in a sentence."""
 
 
 class VerifyAnswer(StrEnum):
@@ -88,7 +95,9 @@ class Call(msgspec.Struct, gc=False):
     (`denied`) is asked again after `settle` seconds. `left`: its body was still at work when a
     cancel stopped waiting for it. `lost`: it has no intent here, and may have begun in a time that
     was lost with its store. `began`: the tool and the arguments that it began with, if an upgrade
-    reads those differently.
+    reads those differently. `checked`: the epoch in which its hooks let it pass, `veto`: what one
+    of them said against it; both are about the next time that it begins. `agent`: whose tool it is,
+    if not of the one that began the conversation.
     """
 
     id: str
@@ -126,11 +135,21 @@ class Call(msgspec.Struct, gc=False):
     undone: UndoState = UndoState.NONE
     compensated: set[int] = msgspec.field(default_factory=set[int])
     began: tuple[str, Any] | None = None
+    checked: int = 0
+    veto: str = ""
+    agent: str = ""
 
     def key(self, run: str) -> str:
         """What a target needs to refuse the second of two; the same for every attempt, whatever the
         program calls it now."""
         return idempotency_key(run, self.id, *(self.began or (self.tool, self.args)))
+
+    @property
+    def begun(self) -> bool:
+        """Whether its body may have done something. What it has noted as done was done, whatever
+        anybody says of the call."""
+        said_not = self.verified == VerifyAnswer.NOT_HAPPENED
+        return self.attempt > 0 and (not said_not or bool(deeds(self.memo)))
 
     @property
     def compensations(self) -> list[int]:
@@ -167,6 +186,28 @@ class Failures(msgspec.Struct):
     transient: bool
     retry_at: float
     asked: bool = False
+
+
+def deeds(memo: Mapping[str, Any]) -> list[str]:
+    """What a body has noted as done, in words: its steps by their keys, and how far it has come."""
+    found: list[str] = []
+    for key in memo:
+        if is_memo(key, MemoKind.STEP):
+            found.append(f"{parse_memo(key)[1]:.80}")
+        elif key == PROGRESS:
+            found.append("progress was saved")
+    return found
+
+
+def had_begun(memo: Mapping[str, Any]) -> str:
+    """What whoever reads that a call has failed must know of it: a sentence, to stand behind
+    another; "" if nothing was noted as done."""
+    found = deeds(memo)
+    if not found:
+        return ""
+    more = len(found) - _NAMED
+    named = ", ".join(found[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f". It had begun, and this is done: {named}"
 
 
 def answers_of(call: Call) -> list[str]:

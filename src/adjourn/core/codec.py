@@ -7,6 +7,7 @@ imports, evaluates or builds a type.
 
 import math
 import re
+import sys
 from array import array
 from itertools import accumulate
 from typing import Any, NoReturn, cast
@@ -22,6 +23,15 @@ MAX_PARTS = 1_000_000
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder().decode
+LARGEST = sys.float_info.max
+
+
+def is_finite(value: Any) -> bool:
+    """Whether one can count with it: a number, no bool, neither infinite nor an integer that no float
+    can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -LARGEST <= value <= LARGEST
 
 
 def plain(value: Any, path: str = "value") -> Any:
@@ -109,6 +119,12 @@ def _key(key: Any, path: str) -> str:
 def _foreign(value: Any, path: str, depth: int) -> Any:
     from pydantic_core import to_jsonable_python
 
+    from adjourn.core.files import File, FileRef
+
+    if isinstance(value, File):
+        return value.ref
+    if isinstance(value, FileRef):
+        return value
     if (
         callable(value)
         and not isinstance(value, type)

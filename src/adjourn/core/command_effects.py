@@ -33,6 +33,12 @@ def accepted(state: State, _seq: int, record: r.Accepted) -> None:
     state.accepted = record
 
 
+def revoked(state: State, _seq: int, record: r.Revoked) -> None:
+    if standing := state.standing.get(record.i):
+        standing.ended = "revoked"
+    state.grants.pop(record.i, None)
+
+
 def upgraded(state: State, seq: int, record: r.Upgraded) -> None:
     state.belief.knows(seq)
     upgrading.upgraded(state, seq, record)
@@ -48,7 +54,7 @@ def said(state: State, seq: int, word: r.Said) -> None:
             record = state.open.pop(interrupt).record
             if isinstance(record, r.Suspended) and (call := state.live.get(record.call)):
                 state._unsuspend(call, record, "abandoned", None)
-    state._told(seq, word.text, word.at)
+    state._told(seq, word.text, word.at, word.parts)
 
 
 def reminded(state: State, _seq: int, record: r.Reminded) -> None:

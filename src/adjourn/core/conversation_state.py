@@ -10,7 +10,16 @@ import msgspec
 
 from adjourn.core.call import Call
 from adjourn.core.codec import encode
-from adjourn.core.ids import call_number, model_step, summary_step, tool_call_id, turn_id
+from adjourn.core.files import parts_of, parts_text, refs_in
+from adjourn.core.ids import (
+    StepId,
+    StepIdKind,
+    call_number,
+    model_step,
+    summary_step,
+    tool_call_id,
+    turn_id,
+)
 from adjourn.core.messages import (
     AssistantMessage,
     Message,
@@ -19,10 +28,11 @@ from adjourn.core.messages import (
     ToolResult,
     UserMessage,
     calls_of,
+    messages_from,
     text_of,
 )
-from adjourn.core.record_parts import Sent, Summary
-from adjourn.core.records import Broke, Replied, Started, Summarised
+from adjourn.core.record_parts import BackgroundRequest, Sent, Summary
+from adjourn.core.records import Broke, Checked, Replied, Started, Submitted, Summarised, Suspended
 from adjourn.core.request_digest import put_together
 from adjourn.core.transcript import Messages, Transcript
 from adjourn.core.usage import Usage
@@ -34,11 +44,6 @@ OUTPUT_TOOL = "final_result"
 """The reserved name of the call with which a model hands over a structured output."""
 
 _messages = msgspec.json.Decoder(list[Message])
-
-
-def messages_from(plain_messages: list[Any]) -> list[Message]:
-    """Messages out of their JSON form; raises `msgspec.ValidationError`."""
-    return msgspec.convert(plain_messages, list[Message])
 
 
 def begins_with(started: Started, before: Transcript | None) -> Transcript:
@@ -101,6 +106,12 @@ def late_result(tool: str, value: Any, error: str, ran: bool = True) -> str:
     return f"The queued call {tool} ran; its result: {value!r}"
 
 
+def late_message(tool: str, value: Any, error: str, ran: bool) -> UserMessage:
+    """`late_result` as a message, with the files of the result."""
+    text, files = late_result(tool, value, error, ran), refs_in(value)
+    return UserMessage(text, (text, *files) if files else ())
+
+
 SINCE = 50
 """At most so many tools are remembered as what was done in a line of work, the last ones."""
 FRAMES, FRAME_LIFE = 5, 24 * 3600.0
@@ -145,7 +156,10 @@ class Thread(msgspec.Struct, gc=False):
     The transcript is whole, whatever the model was sent. `told`: where in it a person last said
     what is wanted. `asked`: how long it was with the last request, and `sent` what that contained,
     unless it was all of it, on these `terms`. `summaries` counts the calls for a summary, failed
-    ones too."""
+    ones too. `screened`: up to where hooks have let pass what people said, `vetted`: the turn whose
+    output they did. `refused`: what one of them did not, and why; `doubted`: what a person decides.
+    `handed`: the agents that had it before, the last of them until request `handed_at`; `hands_to`:
+    who has it once the results of this reply are there."""
 
     path: str
     agent: str
@@ -173,11 +187,18 @@ class Thread(msgspec.Struct, gc=False):
     terms: dict[str, str] = {}
     summary: Summary | None = None
     summaries: int = 0
+    screened: int = -1
+    vetted: int = -1
+    refused: str = ""
+    doubted: Checked | None = None
+    handed: tuple[str, ...] = ()
+    handed_at: int = 0
+    hands_to: str = ""
 
-    def say(self, seq: int, text: str, at: float = 0.0) -> None:
+    def say(self, seq: int, text: str, at: float = 0.0, parts: tuple[Any, ...] = ()) -> None:
         """A message that the next request will contain (or the one after it, if that is already on
         its way)."""
-        self.tell(PendingMessage(UserMessage(text), seq=seq, at=at))
+        self.tell(PendingMessage(UserMessage(text, parts), seq=seq, at=at))
 
     def tell(self, pending: PendingMessage) -> None:
         """One more message that wants to be read."""
@@ -299,7 +320,9 @@ class Thread(msgspec.Struct, gc=False):
         call order."""
         for slot in self.slots:
             if slot.call == call and slot.result is None:
-                slot.result = ToolResult(slot.part.id, slot.part.tool, content, error)
+                slot.result = ToolResult(
+                    slot.part.id, slot.part.tool, content, error, tuple(refs_in(content))
+                )
                 self.unfilled -= 1
                 break
         if self.unfilled == 0 and self.slots:
@@ -311,6 +334,44 @@ class Thread(msgspec.Struct, gc=False):
             # Here: the order of ending depends on who folded first.
             self.since = [*self.since, *tools][-SINCE:]
             self.slots = []
+            self._hand_over()
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Who has had it, and who has it."""
+        return (*self.handed, self.agent)
+
+    @property
+    def index(self) -> int:
+        """How many requests the agent that has it has made, failed ones too."""
+        return self.requests - self.handed_at
+
+    def _hand_over(self) -> None:
+        if self.hands_to:
+            self.handed, self.handed_at = self.agents, self.requests
+            self.agent, self.hands_to = self.hands_to, ""
+
+    @property
+    def unscreened(self) -> int:
+        """The last record with which a person said something that no reply has read; 0 for what the
+        conversation began with."""
+        return max((pending.seq for pending in self.pending if not pending.call), default=0)
+
+    def to_check(self) -> StepIdKind | None:
+        """What hooks have to let pass before this continues: what people said, or its output."""
+        if self.final and self.vetted != self.turn:
+            return StepIdKind.OUTPUT
+        if self.due() and self.unscreened > self.screened:
+            return StepIdKind.INPUT
+        return None
+
+    def let_pass(self, record: Checked) -> None:
+        """What hooks, or a person in their place, let pass."""
+        if StepId.parse(record.step).kind is StepIdKind.INPUT:
+            self.screened = record.upto
+        else:
+            self.vetted = record.upto
+        self.doubted = None
 
     def due(self) -> bool:
         """Whether the model should be called: no result is missing, and the last word is not the
@@ -390,7 +451,16 @@ def input_text(value: Any) -> str:
     """An input as the words of a user."""
     if isinstance(value, str):
         return value
+    if parts := parts_of(value):
+        return parts_text(parts)
     return encode(value).decode()
+
+
+def input_message(value: Any) -> UserMessage:
+    """An input as what a user said."""
+    if isinstance(value, str):
+        return UserMessage(value)
+    return UserMessage(input_text(value), tuple(parts_of(value)))
 
 
 def root_thread(started: Started, before: Transcript | None) -> Thread:
@@ -398,7 +468,7 @@ def root_thread(started: Started, before: Transcript | None) -> Thread:
     goal = input_text(started.input)
     transcript = begins_with(started, before)
     began = len(transcript)
-    transcript.append(UserMessage(goal))
+    transcript.append(input_message(started.input))
     return Thread(
         "",
         started.program,
@@ -414,13 +484,18 @@ def root_thread(started: Started, before: Transcript | None) -> Thread:
 def replied(state: State, _seq: int, record: Replied) -> None:
     _counted(state, record)
     state.faults.pop(model_step(record.path), None)
-    for id, part in state.threads[record.path].replied(record):
+    state.submitted.pop(record.path, None)
+    thread = state.threads[record.path]
+    for id, part in thread.replied(record):
         state.called.add(part.tool)
         if record.drawn:
             args = record.drawn.get(call_number(id), part.args)
         else:
             args = part.args
-        state._spawn(Call(id, part.tool, args, record.path))
+        call = Call(id, part.tool, args, record.path)
+        if thread.handed:
+            call.agent = thread.agent
+        state._spawn(call)
 
 
 def broke(state: State, _seq: int, record: Broke) -> None:
@@ -434,6 +509,37 @@ def summarised(state: State, _seq: int, record: Summarised) -> None:
     state.threads[record.path].summarised(record)
 
 
+def checked(state: State, _seq: int, record: Checked) -> None:
+    """Hooks have let something pass, in this epoch if it is a call, or it does not continue."""
+    state.deaths = state.lost = 0
+    step = StepId.parse(record.step)
+    state.faults.pop(record.step, None)
+    if step.kind is StepIdKind.CHECK:
+        if call := state.live.get(step.call):
+            if record.verdict == "pass":
+                call.checked = state.epoch
+            else:
+                call.veto = f"the hook {record.hooks[-1]} says: {record.reason}"
+    elif thread := state.threads.get(step.path):
+        if record.verdict == "pass":
+            thread.let_pass(record)
+        elif record.verdict == "ask":
+            thread.doubted = record
+        else:
+            why = f"{step.kind} refused by {record.hooks[-1]}: {record.reason}"
+            refused(state, thread, step.kind, why)
+
+
+def refused(state: State, thread: Thread, kind: StepIdKind, why: str) -> None:
+    """What was said, or the output, does not pass: that stops the run; of a nested agent it is what
+    the one above reads."""
+    thread.refused, thread.doubted = why, None
+    if kind is StepIdKind.OUTPUT:
+        thread.text, thread.output = "", None
+    if thread.path not in state.live or (state.flow and thread.path in state.flow.tokens):
+        state.stop_now = why
+
+
 def _counted(state: State, record: Replied | Broke | Summarised) -> None:
     """A model call."""
     state.usage = state.usage + record.usage
@@ -441,3 +547,53 @@ def _counted(state: State, record: Replied | Broke | Summarised) -> None:
         state.bodies |= record.sent.bodies
     state.steps += 1
     state.deaths = state.lost = 0
+
+
+# Model calls in the background, see `core.background`
+
+
+class Submission(msgspec.Struct, gc=False):
+    """A model call at its provider. `id`: what the provider calls it, "" until that is known;
+    `epoch`: the one under which it was submitted, 0 once that has failed; `wait`: the interrupt;
+    `polls`: how often it was waited for; `tries`: how often it could not be withdrawn."""
+
+    of: BackgroundRequest
+    at: float = 0.0
+    epoch: int = 0
+    id: str = ""
+    wait: str = ""
+    polls: int = 0
+    tries: int = 0
+    again: float = 0.0
+    left: str = ""
+
+
+def submitted(state: State, _seq: int, record: Submitted) -> None:
+    """One is about to be submitted, is over, or could not be withdrawn."""
+    state.deaths = state.lost = 0
+    state.usage = state.usage + record.usage
+    if record.of is not None:
+        state.submitted[record.path] = Submission(record.of, record.at, state.epoch)
+    elif record.ended:
+        state.submitted.pop(record.path, None)
+    elif known := state.submitted.get(record.path):
+        known.tries, known.again = known.tries + 1, record.again
+        known.left = "" if record.again else record.left
+
+
+def is_response_wait(record: Suspended) -> bool:
+    """Whether it is a conversation that waits, for its provider; not the body of a call."""
+    return StepId.parse(record.call).kind is StepIdKind.MODEL
+
+
+def response_waits(state: State, record: Suspended) -> None:
+    """The provider has said how it calls what was submitted, or is not ready yet."""
+    if known := state.submitted.get(StepId.parse(record.call).path):
+        known.id, known.wait = record.key, record.i
+        known.polls += 1
+
+
+def submission_failed(state: State, path: str) -> None:
+    """An attempt has failed: what has no id yet is not in flight."""
+    if known := state.submitted.get(path):
+        known.epoch = 0

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from adjourn.core.authority import gate_of, groups_of
-from adjourn.core.records import Asked, CancelAsked, CancelCause, Closed, Reminded, Suspended
+from adjourn.core.record_parts import CancelCause
+from adjourn.core.records import Asked, CancelAsked, Closed, Reminded, Suspended
 
 if TYPE_CHECKING:
     from adjourn.core.plan import Plan

@@ -1,10 +1,13 @@
 """A person's answer. (A policy's answer is a `Verdict`.)"""
 
-from typing import Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from adjourn.core.codec import plain
 from adjourn.core.records import Decided
 from adjourn.errors import InvalidAnswer
+
+if TYPE_CHECKING:
+    from adjourn.core.standing_decision import Standing
 
 DecisionWord = Literal["approve", "deny", "value", "instead", "dismiss"]
 WORDS: tuple[DecisionWord, ...] = ("approve", "deny", "value", "instead", "dismiss")
@@ -12,6 +15,8 @@ INSTEAD = "instead"
 """Under this name a denial has the result that a person gave in the place of a call."""
 DISMISSED = "dismissed"
 """Under this name a denial says that it drops a question."""
+LARGEST_EXTENSION = 10**15
+"""A person extends a limit by at most so much: what is added up in a run stays a number."""
 
 
 class Decision:
@@ -25,9 +30,10 @@ class Decision:
         value: the answer to a question, or the result in the place of a call.
         scope: what an approval covers: `"once"` this call, `"run"` the same arguments again in this
             run.
+        stands: for which later calls of this run it stands as well; None: for none.
     """
 
-    __slots__ = ("edit", "note", "scope", "value_", "verdict")
+    __slots__ = ("edit", "note", "scope", "stands", "value_", "verdict")
 
     def __init__(
         self,
@@ -37,6 +43,7 @@ class Decision:
         edit: dict[str, Any] | None = None,
         value: Any = None,
         scope: Literal["once", "run"] = "once",
+        stands: "Standing | None" = None,
     ) -> None:
         if verdict not in WORDS:
             raise InvalidAnswer(f"a decision must be one of {WORDS}, got {verdict!r}")
@@ -58,6 +65,14 @@ class Decision:
             self.edit = plain(edit, "edit")
         self.value_ = plain(value, "answer")
         self.scope: Literal["once", "run"] = scope
+        if stands is not None and (verdict not in ("approve", "deny") or edit is not None):
+            raise InvalidAnswer(
+                "stands= is for an approval or a denial, without an edit",
+                consequence="nothing was decided",
+            )
+        if stands is not None and scope != "once":
+            raise InvalidAnswer("pass scope= or stands=, not both: stands= says it all")
+        self.stands = stands
 
     @classmethod
     def approve(
@@ -65,6 +80,7 @@ class Decision:
         note: str = "",
         edit: dict[str, Any] | None = None,
         scope: Literal["once", "run"] = "once",
+        stands: "Standing | None" = None,
     ) -> Self:
         """Let the call run.
 
@@ -72,17 +88,19 @@ class Decision:
             note: a comment for the audit.
             edit: run it with these arguments instead.
             scope: `"once"`, or `"run"`: also the same call again in this run.
+            stands: for which later calls of this run it stands as well.
         """
-        return cls("approve", note=note, edit=edit, scope=scope)
+        return cls("approve", note=note, edit=edit, scope=scope, stands=stands)
 
     @classmethod
-    def deny(cls, note: str = "") -> Self:
+    def deny(cls, note: str = "", stands: "Standing | None" = None) -> Self:
         """Refuse the call.
 
         Args:
             note: a comment, which the model reads.
+            stands: which later calls of this run it refuses as well.
         """
-        return cls("deny", note=note)
+        return cls("deny", note=note, stands=stands)
 
     @classmethod
     def value(cls, value: Any, note: str = "") -> Self:
@@ -134,6 +152,13 @@ def word_of(decided: Decided) -> DecisionWord:
     if decided.verdict == "deny" and chosen(decided).get(DISMISSED) is True:
         return "dismiss"
     return decided.verdict
+
+
+def decided_at(decided: Decided) -> float:
+    """When somebody decided: as it was signed, else as it was recorded."""
+    if decided.seal is not None:
+        return decided.seal.at
+    return decided.at
 
 
 def chosen(decided: Decided) -> dict[str, Any]:

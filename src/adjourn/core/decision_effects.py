@@ -6,10 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from adjourn.core import records as r
+from adjourn.core.action_digest import action_digest, question_digest
 from adjourn.core.authority import gate_of, is_filled, says_yes, votes_of
-from adjourn.core.call import Phase, UndoState, VerifyAnswer, answers_of
-from adjourn.core.decision import INSTEAD, chosen, is_instead
-from adjourn.core.digest import action_digest, question_digest
+from adjourn.core.call import Call, Phase, UndoState, VerifyAnswer, answers_of, had_begun
+from adjourn.core.conversation_state import refused
+from adjourn.core.decision import INSTEAD, LARGEST_EXTENSION, chosen, is_instead
+from adjourn.core.ids import StepId
+from adjourn.core.record_parts import CancelCause
+from adjourn.core.standing_decision import StandingDecision, terms_of, under
 
 if TYPE_CHECKING:
     from adjourn.core.state import State
@@ -52,7 +56,10 @@ def forked(state: State, seq: int, record: r.Forked) -> None:
     state.requesters |= frozenset(record.requesters)
     state.pause, state.parked = None, None
     state.deaths = state.lost = 0
-    state.grants, state.granted = {}, {}
+    state.grants, state.granted, state.standing = {}, {}, {}
+    for submission in state.submitted.values():  # the provider works for the original
+        state.open.pop(submission.wait, None)
+    state.submitted = {}
     if state.flow is not None:
         state.flow.inherited = state.flow.events
     for interrupt, opened in list(state.open.items()):
@@ -66,13 +73,25 @@ def forked(state: State, seq: int, record: r.Forked) -> None:
         state._told(seq, record.instruction, record.at)
 
 
+def _stands(state: State, record: r.Asked, decided: r.Decided) -> None:
+    """What was decided stands for later calls, or follows a decision that does."""
+    if standing := state.standing.get(under(decided)):
+        standing.uses += 1
+    made = [decided]
+    if decided.verdict == "approve":
+        made = list(state.grants[decided.i].decisions)
+    if terms_of(made) is not None:
+        state.standing[decided.i] = StandingDecision(record, made)
+
+
 def approval(state: State, record: r.Asked, decided: r.Decided) -> None:
+    _stands(state, record, decided)
     call = state.live.get(record.call)
     if call is None:
         return
     if is_instead(decided):
         # A body that had paused: what it did stands, and is undone with the rest.
-        begun = call.attempt > 0 and call.verified != VerifyAnswer.NOT_HAPPENED
+        begun = call.begun
         result = {"given_by": decided.by or "a person", "result": chosen(decided)[INSTEAD]}
         state._finish(call, result, "", ran=begun, kept=begun)
         return
@@ -81,15 +100,8 @@ def approval(state: State, record: r.Asked, decided: r.Decided) -> None:
             note = f": {decided.note}"
         else:
             note = ""
-        # A body that had paused: what it did stands.
-        begun = call.attempt > 0 and call.verified != VerifyAnswer.NOT_HAPPENED
-        if begun:
-            what = "It does not go on."
-        else:
-            what = "It was not run."
-        state._finish(
-            call, None, f"denied by {decided.by or 'a person'}{note}. {what}", ran=begun, kept=begun
-        )
+        what = "It does not go on" if call.begun else "It was not run"
+        _refused(state, call, f"denied by {decided.by or 'a person'}{note}. {what}", ".")
         return
     if decided.edit is not None:
         call.args, call.edited = decided.edit, True
@@ -103,6 +115,18 @@ def approval(state: State, record: r.Asked, decided: r.Decided) -> None:
             decided.i
         )
     state._phase(call, Phase.APPROVED)
+
+
+def lapsed(state: State, call: Call) -> None:
+    """Nobody has decided about it in time."""
+    what = "it does not go on" if call.begun else "it was not run"
+    _refused(state, call, f"the approval expired: nobody decided in time, so {what}")
+
+
+def _refused(state: State, call: Call, error: str, stop: str = "") -> None:
+    """People do not let it run. Of a body that had paused, what it did stands."""
+    error += had_begun(call.memo) + stop
+    state._finish(call, None, error, ran=call.begun, kept=call.begun)
 
 
 def question(state: State, record: r.Suspended, decided: r.Decided) -> None:
@@ -130,18 +154,19 @@ def doubt(state: State, record: r.Asked, decided: r.Decided) -> None:
         call.verified, call.grant = VerifyAnswer.NOT_HAPPENED, decided.i
         state._phase(call, Phase.CLEARED)
     elif choice == "not":
+        call.verified = VerifyAnswer.NOT_HAPPENED
         state._finish(call, None, "it did not happen", ran=False)
     elif choice == "leave":
         call.undone = UndoState.LEFT_IN_DOUBT
         state._effect(call)
         state._finish(call, None, "in doubt", ran=True)
     else:
-        call.verified, state.gave_up = VerifyAnswer.GIVEN_UP, r.CancelCause.IN_DOUBT
+        call.verified, state.gave_up = VerifyAnswer.GIVEN_UP, CancelCause.IN_DOUBT
 
 
 def error(state: State, record: r.Asked, decided: r.Decided) -> None:
     if decided.value["choice"] == "cancel":
-        state.gave_up = r.CancelCause.ERROR
+        state.gave_up = CancelCause.ERROR
     state.faults.pop(record.step, None)
     state.deaths = state.lost = 0
     if decided.value["choice"] == "ask" and (call := state.live.get(record.step)):
@@ -152,10 +177,20 @@ def error(state: State, record: r.Asked, decided: r.Decided) -> None:
 
 
 def limit(state: State, record: r.Asked, decided: r.Decided) -> None:
-    if decided.value["choice"] == "stop":
+    step = StepId.parse(record.step)
+    thread = state.threads.get(step.path)
+    if record.payload.get("hook") and thread is not None and thread.doubted is not None:
+        if decided.value["choice"] == "stop":
+            why = f"{record.payload['condition']}: {decided.by or 'a person'} stopped it"
+            refused(state, thread, step.kind, why)
+        else:
+            thread.let_pass(thread.doubted)
+    elif decided.value["choice"] == "stop":
         state.stop_now = record.step
     else:
         more = decided.value.get("amount") or record.payload.get("limit", 0)
+        # Journals of earlier versions may hold an amount that no float can.
+        more = min(more, LARGEST_EXTENSION)
         state.extended[record.step] = state.extended.get(record.step, 0.0) + more
 
 

@@ -4,14 +4,17 @@ It only grows, and a run of a hundred thousand records seldom looks back at it. 
 from a snapshot stays packed until somebody does.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from adjourn.core.call import Call
+from adjourn.core.call import Call, Phase, VerifyAnswer
+from adjourn.core.ids import is_undo, parse_fork
 
 if TYPE_CHECKING:
     from _collections_abc import dict_items, dict_values
+
+    from adjourn.core.state import State
 
 
 class UnreadCalls(Protocol):
@@ -92,3 +95,78 @@ class Effects(Mapping[str, Call]):
 
     def __repr__(self) -> str:
         return f"Effects({self._whole()!r})"
+
+
+LEFT = (
+    "it was still at work when the run was cancelled: look whether it happened, and undo it by hand"
+)
+"""Why a call is residue whose body did not end."""
+SAID_NOT = "it is said not to have happened, but a part of it is recorded as done: look, and undo it by hand"
+"""Why a call is residue that is not undone, although it could be."""
+
+
+def started(state: "State") -> list[Call]:
+    """Calls whose body ran and stopped to wait: an effect may stand, without a result."""
+    found: list[Call] = []
+    for call in state.live.values():
+        if call.begun and not is_undo(call.id) and call.id not in state.effects:
+            found.append(call)
+    return found
+
+
+def latest_first(state: "State") -> list[Call]:
+    """Every call that may have an effect, in the order in which they are undone."""
+    return [*reversed(started(state)), *reversed(state.effects.values())]
+
+
+_SETTLED = (VerifyAnswer.NOT_HAPPENED, VerifyAnswer.GIVEN_UP)
+
+
+def doubtful(call: Call) -> bool:
+    """Whether nobody knows if it happened, also if a person was asked already and has not
+    answered."""
+    asked = call.phase == Phase.ASKED and bool(call.doubt) and call.verified not in _SETTLED
+    return (call.phase == Phase.DOUBT and call.verified != VerifyAnswer.NOT_HAPPENED) or asked
+
+
+def is_undoable(call: Call) -> bool:
+    """Whether a cancel undoes it, as far as the journal alone can say. Not if somebody says that it
+    did not happen: what it noted as done all the same is for a person to look at."""
+    can = call.undo and not call.inherited and call.verified != VerifyAnswer.NOT_HAPPENED
+    return can and not call.undone and not call.left
+
+
+def undone(state: "State") -> list[str]:
+    """The calls that were undone, latest first."""
+    return [call.id for call in latest_first(state) if call.undone.is_undone]
+
+
+def residue(state: "State", alone: Set[str] = frozenset()) -> list[dict[str, Any]]:
+    """What stays: undo failed or left, in doubt, and every call that is not `read`, did something
+    and has no undo.
+
+    `alone`: calls that nobody this worker trusts has agreed to; whether they happened is for a
+        person to find out.
+    """
+    left: list[dict[str, Any]] = []
+    for call in [*state.effects.values(), *started(state)]:
+        if call.undone.is_undone or call.effect == "read" or call.id in state.threads:
+            continue
+        doubted = call.phase == Phase.DOUBT or (call.phase == Phase.ASKED and call.doubt)
+        why = call.undone.value or ("in doubt" if doubted else "it has no undo")
+        if call.verified == VerifyAnswer.NOT_HAPPENED:
+            why = SAID_NOT
+        if call.left:
+            why = LEFT
+        if call.inherited:
+            origin = parse_fork(state.started.forked_from)[0]
+            can = "which can undo it" if call.undo else "and it has no undo"
+            why = f"inherited: done by {origin}, {can}"
+        if call.id in alone:
+            why = "nobody this worker trusts agreed to it: look whether it happened, and undo it by hand"
+        left.append({"call": call.id, "tool": call.tool, "arguments": call.args, "why": why})
+    if state.submitted:
+        from adjourn.core import background
+
+        left += background.residue(state)
+    return left

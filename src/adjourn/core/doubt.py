@@ -48,6 +48,8 @@ def restored(state: State, _seq: int, record: r.Restored) -> None:
     """
     state.epoch = record.epoch
     quarantine.cleared(state)
+    for standing in state.standing.values():  # how often it was used since then is not known
+        standing.ended = standing.ended or "made before the store was restored"
     cancelling = state.status != Status.PAUSED
     approvals: dict[str, str] = {}  # call → interrupt
     for asked in state.open_records():

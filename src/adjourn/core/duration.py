@@ -4,6 +4,7 @@
 import re
 from datetime import timedelta
 
+from adjourn.core.codec import is_finite
 from adjourn.errors import InvalidDefinition
 
 Duration = float | int | timedelta
@@ -14,13 +15,9 @@ def seconds(value: Duration, what: str = "a duration") -> float:
     them, 0 or more."""
     if isinstance(value, timedelta):
         value = value.total_seconds()
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)  # pyright: ignore[reportUnnecessaryIsInstance]
-        or not 0 <= value < float("inf")
-    ):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not is_finite(value) or value < 0:
         raise InvalidDefinition(
-            f"{what} must be seconds (a number, not negative) or a timedelta, got {value!r}"
+            f"{what} must be seconds (a number, not negative) or a timedelta, got {value!r:.80}"
         )
     return float(value)
 

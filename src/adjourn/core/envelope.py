@@ -12,21 +12,22 @@ from typing import Any
 import msgspec
 
 from adjourn.core.codec import MAX_BYTES, MAX_DEPTH, MAX_PARTS, encode, has_more_parts, loads
-from adjourn.core.conversation_state import messages_from
-from adjourn.core.messages import Message
+from adjourn.core.messages import Message, messages_from
 from adjourn.core.record_codec import dump_list, parse_list
 from adjourn.core.records import AnyRecord, Started
 from adjourn.errors import CheckpointInvalid, Invalid
 
 FORMAT = "adjourn/checkpoint"
-VERSION = 3
+VERSION = 4
 """2: records have gates, requesters and seals; a journal of version 1 is one of version 2 without
 them. 3: the conversation that a run goes on with stands beside its records, in `before`; a journal
-of version 2 has it in its first record."""
+of version 2 has it in its first record. 4: the bytes of files stand in `files`."""
 WITH_BEFORE = 3
+WITH_FILES = 4
 UPGRADERS: dict[int, Callable[[list[dict[str, Any]]], list[dict[str, Any]]]] = {
     1: lambda records: records,
     2: lambda records: records,
+    3: lambda records: records,
 }
 """From each older version to the next: what turns its records into those of the version after
 it."""
@@ -52,6 +53,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     digest: str
     records: str
     before: str = ""
+    files: str = ""
     kid: str = ""
     mac: str = ""
 
@@ -74,7 +76,12 @@ def _bytes(envelope: Mapping[str, Any]) -> bytes:
     """The covered fields, each with its name and length, so that no two envelopes share their
     bytes."""
     parts = [b"adjourn/checkpoint/1\0"]
-    for name in (*_COVERED, "before") if envelope["version"] >= WITH_BEFORE else _COVERED:
+    names: list[str] = list(_COVERED)
+    if envelope["version"] >= WITH_BEFORE:
+        names.append("before")
+    if envelope["version"] >= WITH_FILES:
+        names.append("files")
+    for name in names:
         raw = str(envelope[name]).encode()
         parts.append(b"%s:%d:%s" % (name.encode(), len(raw), raw))
     return b"".join(parts)
@@ -85,16 +92,33 @@ def key_id(key: bytes) -> str:
     return hashlib.sha256(b"adjourn/kid\0" + key).hexdigest()[:16]
 
 
+class Beside(msgspec.Struct, frozen=True):
+    """What a checkpoint has beside its records: the messages of the turns before, and files."""
+
+    before: Sequence[Message] = ()
+    files: Mapping[str, bytes] = {}
+
+
+_NOTHING_BESIDE = Beside()
+_PARTS = {
+    "records": "the run's records",
+    "before": "the turns before the run",
+    "files": "the run's files",
+}
+
+
 def seal(
     fields: dict[str, Any],
     records: Sequence[AnyRecord],
     keys: Sequence[bytes],
-    before: Sequence[Message] = (),
+    beside: Beside = _NOTHING_BESIDE,
 ) -> str:
     """A checkpoint as JSON text; signed by the first key if there is one."""
     fields = {"format": FORMAT, "version": VERSION, **fields, "records": dump_list(list(records))}
-    fields["before"] = msgspec.json.encode(tuple(before)).decode() if before else ""
-    for name, what in (("records", "the run's records"), ("before", "the turns before the run")):
+    fields["before"] = msgspec.json.encode(tuple(beside.before)).decode() if beside.before else ""
+    files = msgspec.json.encode(beside.files, order="sorted").decode() if beside.files else ""
+    fields["files"] = files
+    for name, what in _PARTS.items():
         if (length := len(fields[name])) > MAX_BYTES:
             raise CheckpointInvalid(
                 f"{what} have {length:,} bytes, and at most {MAX_BYTES:,} can be loaded",
@@ -122,6 +146,7 @@ class Opened(msgspec.Struct, frozen=True):
     envelope: Envelope
     records: list[AnyRecord]
     before: list[Message]
+    files: dict[str, bytes]
 
 
 def unseal(data: str | bytes | Mapping[str, Any], keys: Sequence[bytes]) -> Opened:
@@ -146,7 +171,30 @@ def unseal(data: str | bytes | Mapping[str, Any], keys: Sequence[bytes]) -> Open
         or len(records) != envelope.seq
     ):
         raise CheckpointInvalid(_OTHER_RECORDS, "records")
-    return Opened(envelope, records, _before(envelope, first))
+    return Opened(envelope, records, _before(envelope, first), _files(envelope))
+
+
+_read_files = msgspec.json.Decoder(dict[str, bytes])
+
+
+def _files(envelope: Envelope) -> dict[str, bytes]:
+    if envelope.version < WITH_FILES and envelope.files:
+        raise CheckpointInvalid(
+            f"a checkpoint of format {envelope.version} has no files", "records"
+        )
+    if not envelope.files:
+        return {}
+    try:
+        found = _read_files.decode(envelope.files)
+    except msgspec.MsgspecError as e:
+        raise CheckpointInvalid(f"the checkpoint's files are not valid: {e}", "records") from None
+    for digest, data in found.items():
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise CheckpointInvalid(
+                f"the bytes of the checkpoint's file {digest:.16} are not those of its digest",
+                "records",
+            )
+    return found
 
 
 def _before(envelope: Envelope, first: Started) -> list[Message]:

@@ -15,6 +15,7 @@ import msgspec
 from adjourn.core import records as r
 from adjourn.core.authority import is_known
 from adjourn.core.ids import CLOSE, local_event
+from adjourn.core.record_parts import RINGS
 from adjourn.core.schema import check
 from adjourn.core.schema_document import TooMuchWork
 from adjourn.errors import InvalidAnswer
@@ -61,8 +62,11 @@ class Heard(msgspec.Struct):
 def emitted(state: State, _seq: int, sent: r.Emitted) -> None:
     """An event from outside: it begins its chains, and resolves what waits for it, in every flow of
     the run."""
-    state.flags.add(sent.event)
     state._touched(sent.at)
+    if sent.event.startswith(RINGS):  # it is no word of the program's
+        _resolve(state, lambda record: record.event == sent.event, sent.value, None)
+        return
+    state.flags.add(sent.event)
     heard: Heard | None = None
     if state.flow is not None:
         if sent.event == CLOSE:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from adjourn.core.authority import requesters
+from adjourn.core.authority import disowned, requesters
 from adjourn.core.call import Call, Phase
 from adjourn.core.chapter import without_content
 from adjourn.core.decision import chosen, is_instead
@@ -30,7 +30,6 @@ from adjourn.core.records import (
     Started,
     Suspended,
     Upgraded,
-    disowned,
 )
 from adjourn.core.state import State
 from adjourn.core.status import CANCELS
@@ -148,7 +147,7 @@ def forked(records: Sequence[AnyRecord], at: int | None, wanted: ForkRequest) ->
     where = cuts(records)
     if at is None:
         at = where.boundaries[-1]
-    _check_boundary(at, where.boundaries, len(records))
+    _check_boundary(at, where.boundaries, records)
     if answers == "reopen":
         at = where.before_answers(at)
     first, *rest = map(without_content, records[:at])
@@ -179,7 +178,7 @@ def _upgrades(records: Sequence[AnyRecord], at: int) -> list[Upgraded]:
         ) from None
 
 
-def _check_boundary(at: Any, possible: Sequence[int], length: int) -> None:
+def _check_boundary(at: Any, possible: Sequence[int], records: Sequence[AnyRecord]) -> None:
     if type(at) is not int:
         raise Invalid(
             f"at= must be the number of a record, for example {possible[-1]}, got {at!r:.80}"
@@ -188,6 +187,8 @@ def _check_boundary(at: Any, possible: Sequence[int], length: int) -> None:
         return
     nearest = min(possible, key=lambda seq: abs(seq - at))
     why = "the run has no such record"
-    if 0 < at <= length:
+    if 0 < at <= len(records):
         why = "a call was in progress, or the run was being cancelled"
+        if isinstance(records[at - 1], RunCompleted | RunCancelled):
+            why = "the run had ended"
     raise ForkRefused(at, nearest, why)

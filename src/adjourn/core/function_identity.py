@@ -14,8 +14,8 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
+from adjourn.core.action_digest import digest
 from adjourn.core.codec import plain
-from adjourn.core.digest import digest
 
 _SCALARS = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 _CONTAINERS = (list, tuple, set, frozenset, dict)

@@ -7,8 +7,8 @@ string.
 
     call       path "/" name, with "!undo" or "!cancel" n for what takes it back:
                2.1  2.0/1.1  pay#0  each#0[3]/pay#0  2.0!undo
-    step       call | "model:" path | "summary:" path | "verify:" call | "poison" | "graph"
-               | limit [":" path]
+    step       call | ("model:" | "summary:" | "input:" | "output:") path | ("verify:" | "check:") call
+               | "poison" | "graph" | limit [":" path]
     local id   (call | step) "?" n, the number of its question, or a name that its author gave it
     event      the label of its flow and its name: "ready", "sub#0/ready"
     memo       see `core.memo_key`
@@ -272,20 +272,23 @@ def natural_key(id: str) -> list[tuple[int, str]]:
 
 
 class StepIdKind(StrEnum):
-    """What a step is: the body of a call, a model call, one for a summary, a question to the world,
-    a suspicion about the run, a graph that cannot go on, a limit."""
+    """What a step is."""
 
     CALL = "call"
     MODEL = "model"
     SUMMARY = "summary"
     VERIFY = "verify"
+    CHECK = "check"
+    INPUT = "input"
+    OUTPUT = "output"
     POISON = "poison"
     GRAPH = "graph"
     LIMIT = "limit"
 
 
 POISON, GRAPH = StepIdKind.POISON.value, StepIdKind.GRAPH.value
-_ABOUT_PATH = (StepIdKind.MODEL, StepIdKind.SUMMARY)
+_ABOUT_PATH = (StepIdKind.MODEL, StepIdKind.SUMMARY, StepIdKind.INPUT, StepIdKind.OUTPUT)
+_ABOUT_CALL = (StepIdKind.VERIFY, StepIdKind.CHECK)
 
 
 class StepId(msgspec.Struct, frozen=True, gc=False):
@@ -307,8 +310,8 @@ class StepId(msgspec.Struct, frozen=True, gc=False):
         kind, colon, rest = text.partition(":")
         if colon and kind in _ABOUT_PATH:
             return cls(StepIdKind(kind), path=rest)
-        if colon and kind == StepIdKind.VERIFY:
-            return cls(StepIdKind.VERIFY, rest, path_of(rest))
+        if colon and kind in _ABOUT_CALL:
+            return cls(StepIdKind(kind), rest, path_of(rest))
         if text in (POISON, GRAPH):
             return cls(StepIdKind(text))
         if is_call(text):
@@ -320,19 +323,13 @@ class StepId(msgspec.Struct, frozen=True, gc=False):
         return cls(StepIdKind.LIMIT, limit=text)
 
     def __str__(self) -> str:
-        match self.kind:
-            case StepIdKind.CALL:
-                return self.call
-            case StepIdKind.MODEL:
-                return model_step(self.path)
-            case StepIdKind.SUMMARY:
-                return summary_step(self.path)
-            case StepIdKind.VERIFY:
-                return verify_step(self.call)
-            case StepIdKind.LIMIT:
-                return limit_step(self.limit, self.path)
-            case StepIdKind.POISON | StepIdKind.GRAPH:
-                return self.kind.value
+        if self.kind in _ABOUT_PATH:
+            return f"{self.kind}:{self.path}"
+        if self.kind in _ABOUT_CALL:
+            return f"{self.kind}:{self.call}"
+        if self.kind is StepIdKind.LIMIT:
+            return limit_step(self.limit, self.path)
+        return self.call or self.kind
 
 
 def model_step(path: str) -> str:
@@ -350,6 +347,11 @@ def verify_step(call: str) -> str:
     return f"verify:{call}"
 
 
+def check_step(call: str) -> str:
+    """The question to hooks before a call begins."""
+    return f"check:{call}"
+
+
 def limit_step(limit: str, path: str = "") -> str:
     """A limit of the agent at a path, of the run itself without one."""
     if path:
@@ -358,8 +360,7 @@ def limit_step(limit: str, path: str = "") -> str:
 
 
 def limits_at(steps: dict[str, float], path: str) -> dict[str, float]:
-    """Of what is said about limits, what is about those of the agent at this path, by their
-    texts."""
+    """What is said about the limits of the agent at this path, by their texts."""
     end = f":{path}"
     return {step.removesuffix(end): value for step, value in steps.items() if step.endswith(end)}
 
@@ -483,10 +484,7 @@ def local_of(run: str, id: str) -> str:
 
 
 def split_ref(text: str) -> tuple[str, str] | None:
-    """A ref as (run, local id); None if it is none.
-
-    A run's id has no colon; a local id may have one (`model:?0`).
-    """
+    """A ref as (run, local id); None if it is none. Only a local id may have a colon (`model:?0`)."""
     run, _, local = text.partition(":")
     if run and local:
         return (run, local)

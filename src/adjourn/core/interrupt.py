@@ -6,13 +6,11 @@ from typing import Any, Literal, cast
 
 import msgspec
 
+from adjourn.core.action_digest import digest as digest_all
 from adjourn.core.authority import Vote, gate_of, seated
-from adjourn.core.decision import DISMISSED, INSTEAD, Decision
-from adjourn.core.digest import digest as digest_all
 from adjourn.core.ids import StepId, local_of, path_of, public_id, ref_of
 from adjourn.core.record_parts import ApprovalSlot
-from adjourn.core.records import Asked, Decided, Suspended
-from adjourn.errors import InvalidAnswer, StaleDecision, bare
+from adjourn.core.records import Asked, Suspended
 
 Kind = Literal["approval", "question", "event", "timer", "limit", "error", "in_doubt", "undo"]
 
@@ -32,6 +30,7 @@ CHOICES: dict[str, dict[str, str]] = {
         "extend": "go on; {'choice': 'extend', 'amount': n} says by how much",
         "stop": "end the run here",
     },
+    "check": {"pass": "let it pass", "stop": "end the run here"},
     "undo": {
         "retry": "run the undo again",
         "done": "it is done",
@@ -171,6 +170,8 @@ def choices(record: Asked | Suspended) -> dict[str, str]:
     if record.kind == "in_doubt" and record.undoing:
         return CHOICES["in_doubt!"]
     known = CHOICES.get(record.kind, {})
+    if record.kind == "limit" and _dict(record.payload).get("hook"):
+        return CHOICES["check"]
     if record.kind == "error" and _dict(record.payload).get("answered"):
         return {
             "retry": known["retry"],
@@ -195,7 +196,7 @@ def view(
     """
     id, ends = public_id(run, record.i), record.expires or None
     if isinstance(record, Suspended):
-        path = path_of(record.call)
+        path = StepId.parse(record.call).path
         return Interrupt(
             id,
             run,
@@ -243,16 +244,16 @@ def view(
 def _call(asked: Asked) -> PendingToolCall | None:
     if not asked.call or asked.kind not in ("approval", "in_doubt"):
         return None
-    return PendingToolCall(
-        call_id=asked.call,
-        tool=asked.tool,
-        arguments=_arguments(asked.args),
-        reason=asked.reason,
-        rule=", ".join(asked.rules),
-        digest=asked.digest,
-        description=asked.describes,
-        effect=asked.effect,
-        undo=asked.undo,
+    return PendingToolCall(  # in the order of the fields, see `view`
+        asked.call,
+        asked.tool,
+        _arguments(asked.args),
+        asked.reason,
+        ", ".join(asked.rules),
+        asked.digest,
+        asked.describes,
+        asked.effect,
+        asked.undo,
     )
 
 
@@ -275,7 +276,12 @@ def _filled(
     votes: Sequence[Vote],
     requesters: frozenset[str],
 ) -> tuple[Seat, ...]:
-    texts = dict(zip(dict.fromkeys(slot.rule for slot in gate), rules, strict=False))
+    texts, said = dict[str, str](), list[str]()
+    for rule, text in zip(dict.fromkeys(slot.rule for slot in gate), rules, strict=False):
+        said.append(text)
+        texts[rule] = text
+        if (number := said.count(text)) > 1:  # another rule, although it reads the same
+            texts[rule] = f"{text} ({number})"
     found: list[Seat] = []
     for slot, by in seated(gate, votes, requesters):
         found.append(
@@ -295,117 +301,3 @@ def _arguments(value: Any) -> dict[str, Any]:
     if value is None or isinstance(value, dict):
         return _dict(value)
     return {"input": value}
-
-
-def decided(interrupt: Interrupt, answer: Any, by: str = "", digest: str = "") -> Decided:
-    """`answer` (a `Decision`, True/False, or a value) as the record to deliver; raises
-    `InvalidAnswer` if it does not fit.
-
-    The schema is not looked at here.
-    """
-    kind, local = interrupt.kind, interrupt.local
-    if kind in ("event", "timer"):
-        raise InvalidAnswer(
-            f"interrupt {bare(local)} is waiting for "
-            f"{'an event' if kind == 'event' else 'time'}, not for an answer"
-        )
-    if kind == "approval":
-        return _approval(interrupt, answer, by, digest)
-    if isinstance(answer, Decision) and answer.verdict == "dismiss":
-        return _dismissal(interrupt, answer, by, digest)
-    if isinstance(answer, Decision) and answer.verdict == "instead":
-        raise InvalidAnswer(
-            f"interrupt {bare(interrupt.id)} ({kind}) is no approval: only a call that waits for one "
-            f"can get its result from a person"
-        )
-    if isinstance(answer, Decision):
-        value = {"approve": True, "deny": False, "value": answer.value_}[answer.verdict]
-        if answer.edit is not None:
-            raise InvalidAnswer("edit= is for approvals: this interrupt has no call to edit")
-        note = answer.note
-    else:
-        value, note = answer, ""
-    if kind != "question":
-        value = _choice(interrupt, value)
-    if interrupt.call:
-        shown = interrupt.call.digest
-    else:
-        shown = ""
-    return Decided(i=local, verdict="value", value=value, by=by, note=note, digest=digest or shown)
-
-
-def _dismissal(interrupt: Interrupt, answer: Decision, by: str, digest: str) -> Decided:
-    if interrupt.kind != "question":
-        raise InvalidAnswer(
-            f"interrupt {bare(interrupt.id)} ({interrupt.kind}) cannot be dismissed: only a question can"
-        )
-    return Decided(
-        i=interrupt.local,
-        verdict="deny",
-        value={DISMISSED: True},
-        by=by,
-        note=answer.note,
-        digest=digest,
-    )
-
-
-def _approval(interrupt: Interrupt, answer: Any, by: str, digest: str) -> Decided:
-    if answer is True or answer is False:
-        answer = Decision("approve" if answer else "deny")
-    if isinstance(answer, Decision) and answer.verdict == "dismiss":
-        return _dismissal(interrupt, answer, by, digest)
-    if not isinstance(answer, Decision) or answer.verdict == "value":
-        raise InvalidAnswer(
-            f"interrupt {bare(interrupt.id)} is an approval: it must be answered with Decision.approve(...), "
-            f"Decision.deny(...), True or False, got {answer!r:.80}",
-            consequence="nothing was approved",
-        )
-    if interrupt.call:
-        shown = interrupt.call.digest
-    else:
-        shown = ""
-    if digest and shown and digest != shown:
-        raise StaleDecision(interrupt.id, digest, shown)
-    if answer.edit is not None and interrupt.answer_schema is False:
-        raise InvalidAnswer(
-            f"interrupt {bare(interrupt.id)}: a rule lets nobody change these arguments",
-            advice="approve it as it is, or deny it with a note",
-        )
-    if answer.verdict == "instead":
-        return Decided(
-            i=interrupt.local,
-            verdict="deny",
-            value={INSTEAD: answer.value_},
-            by=by,
-            note=answer.note,
-            digest=digest or shown,
-        )
-    assert answer.verdict in ("approve", "deny")
-    return Decided(
-        i=interrupt.local,
-        verdict=answer.verdict,
-        edit=answer.edit,
-        by=by,
-        note=answer.note,
-        digest=digest or shown,
-        scope="" if answer.scope == "once" else answer.scope,
-    )
-
-
-def _choice(interrupt: Interrupt, value: Any) -> dict[str, Any]:
-    if isinstance(value, str):
-        given: Any = {"choice": value}
-    else:
-        given = value
-    chosen = _dict(given)
-    choice = chosen.get("choice")
-    if not isinstance(choice, str) or choice not in interrupt.choices:
-        listed = "; ".join(f"{name!r}: {what}" for name, what in interrupt.choices.items())
-        raise InvalidAnswer(
-            f"interrupt {bare(interrupt.id)} ({interrupt.kind}) must be answered with one "
-            f"of: {listed}, got {value!r:.80}"
-        )
-    amount = chosen.get("amount")
-    if amount is not None and (type(amount) not in (int, float) or not 0 < amount < float("inf")):
-        raise InvalidAnswer(f"amount must be a positive number, got {amount!r:.80}")
-    return chosen

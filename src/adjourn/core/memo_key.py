@@ -1,6 +1,6 @@
 """Under what a body notes something: the keys of its memos. Only this module builds or splits them.
 
-"step:" key | "progress" | "undo:" n | "?" (n | name) | "~" n | "@" n
+"step:" key | "!" key | "progress" | "undo:" n | "?" (n | name) | "~" n | "@" n
 """
 
 from enum import StrEnum
@@ -9,10 +9,11 @@ from adjourn.errors import Invalid
 
 
 class MemoKind(StrEnum):
-    """What a body has noted: the result of a step, how far it has come, a compensation, an answer,
-    a sleep, an event."""
+    """What a body has noted: the result of a step, that a step has failed, how far it has come, a
+    compensation, an answer, a sleep, an event."""
 
     STEP = "step:"
+    FAILED = "!"
     PROGRESS = "progress"
     UNDO = "undo:"
     ANSWER = "?"

@@ -1,13 +1,16 @@
 """What goes to a model and what comes back, in our own words, so that a journal outlives any
 provider library."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from adjourn.core.usage import Usage
 
+NO_FILES: Mapping[str, bytes] = MappingProxyType[str, bytes]({})
+"""What a request has whose messages have no files."""
 FOUND = "found_tool"
 """In the details of a call: what was found out about its tool, where that was not known beforehand.
 It is not for providers."""
@@ -62,7 +65,18 @@ class Opaque(Part, frozen=True, omit_defaults=True, kw_only=True, tag="opaque"):
     out."""
 
 
-ReplyPart = Text | Thinking | ToolCall | Opaque
+class FilePart(Part, frozen=True, omit_defaults=True, kw_only=True, tag="file"):
+    """A file that the model made: an image, audio.
+
+    Attributes:
+        details: what the provider wants to see again.
+        file: the reference to it: its SHA-256 as `$file`, `type`, `size`, perhaps `name`.
+    """
+
+    file: dict[str, Any]
+
+
+ReplyPart = Text | Thinking | ToolCall | Opaque | FilePart
 
 
 def text_of(parts: Iterable[ReplyPart]) -> str:
@@ -105,10 +119,12 @@ class UserMessage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag
     """What the agent was told: the input, a message, an instruction, a correction.
 
     Attributes:
-        text: the text.
+        text: the text, in which files are described.
+        parts: if it has files: its texts and the references to its files, in order.
     """
 
     text: str
+    parts: tuple[Any, ...] = ()
 
 
 class AssistantMessage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="assistant"):
@@ -140,12 +156,14 @@ class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag=
         tool: its name.
         content: the result.
         error: whether it failed, was denied or expired.
+        files: the references to files in it.
     """
 
     call_id: str
     tool: str
     content: Any = None
     error: bool = False
+    files: tuple[Any, ...] = ()
 
 
 Message = UserMessage | AssistantMessage | ToolResult
@@ -180,6 +198,7 @@ class ModelRequest(msgspec.Struct, frozen=True):
         settings: model settings.
         index: how many model calls of this conversation came before, failed ones included.
         run, path, session: the run that asks, the nested agent in it, and the run's session.
+        files: the bytes of the files in the messages, by their SHA-256.
     """
 
     messages: Sequence[Message]
@@ -190,6 +209,7 @@ class ModelRequest(msgspec.Struct, frozen=True):
     run: str = ""
     path: str = ""
     session: str = ""
+    files: Mapping[str, bytes] = NO_FILES
 
 
 class TextDelta(msgspec.Struct, frozen=True):
@@ -213,3 +233,51 @@ class ThinkingDelta(msgspec.Struct, frozen=True):
 
 
 Delta = TextDelta | ThinkingDelta
+
+
+def messages_from(plain_messages: list[Any]) -> list[Message]:
+    """Messages out of their JSON form; raises `msgspec.ValidationError`."""
+    return msgspec.convert(plain_messages, list[Message])
+
+
+def has_files(message: Message) -> bool:
+    """Whether a message has files."""
+    if isinstance(message, AssistantMessage):
+        return FilePart in map(type, message.parts)
+    if isinstance(message, UserMessage):
+        return bool(message.parts)
+    return bool(message.files)
+
+
+def files_in(messages: Iterable[Message]) -> Iterator[dict[str, Any]]:
+    """The references to files in messages, in order. References that a model wrote into arguments
+    are none. A transcript knows where it has some."""
+    known = getattr(messages, "files", None)
+    if known is not None:
+        yield from known()
+        return
+    for message in messages:
+        if isinstance(message, UserMessage):
+            for part in message.parts:
+                if not isinstance(part, str):
+                    yield part
+        elif isinstance(message, ToolResult):
+            yield from message.files
+        else:
+            for part in message.parts:
+                if isinstance(part, FilePart):
+                    yield part.file
+
+
+def is_only_named(ref: dict[str, Any], messages: Iterable[Message]) -> bool:
+    """Whether nothing but results of tools refers to this file. What a tool reads elsewhere may look
+    like a reference: if no such file is there, it is text like any other.
+
+    Args:
+        ref: the reference.
+        messages: the conversation.
+    """
+    for message in messages:
+        if not isinstance(message, ToolResult) and ref in files_in((message,)):
+            return False
+    return True

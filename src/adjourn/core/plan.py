@@ -11,18 +11,19 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from adjourn.core import deadlines
+from adjourn.core.action_digest import action_digest
 from adjourn.core.authority import gate_of, groups_of, people, shown_digest
 from adjourn.core.belief import is_vouched
-from adjourn.core.call import Call, Phase, VerifyAnswer, answers_of
-from adjourn.core.digest import action_digest
+from adjourn.core.call import VETOED, Call, Phase, answers_of, had_begun
+from adjourn.core.done_calls import doubtful, is_undoable, latest_first, residue, undone
 from adjourn.core.doubt import AGAIN
 from adjourn.core.failure_likeness import UNAUTHORISED
 from adjourn.core.flow_events import arrived
-from adjourn.core.halt import halted, scopes
+from adjourn.core.halt import drop_halted
 from adjourn.core.ids import (
+    check_step,
     compensation_id,
     is_undo,
-    parse_fork,
     path_of,
     undo_id,
     undo_target,
@@ -46,24 +47,28 @@ from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
 
 UNDO_ATTEMPTS = 3
-LEFT = (
-    "it was still at work when the run was cancelled: look whether it happened, and undo it by hand"
-)
-"""Why a call is residue whose body did not end."""
 HOLD = 10.0
 """Seconds a worker keeps a run that only waits to try something again."""
 
 
 class Step(msgspec.Struct, frozen=True, gc=False):
-    """Something the driver runs: a model call, one for a summary, a call's body, an undo, a
-    question to the world about a call in doubt."""
+    """Something the driver runs: a model call, one for a summary, one in the background or its
+    withdrawal, a call's body, an undo, a question to the world about a call in doubt, one to hooks
+    about a call that is to begin."""
 
     id: str
-    kind: Literal["model", "summary", "call", "undo", "verify"]
+    kind: Literal["model", "summary", "call", "undo", "verify", "check", "background", "withdraw"]
     path: str = ""
     call: Call | None = None
     agents: tuple[str, ...] = ()
     attempt: int = 1
+
+    @property
+    def name(self) -> str:
+        """What it is, for people."""
+        if self.call:
+            return self.call.tool
+        return self.kind
 
     @property
     def asks_model(self) -> bool:
@@ -79,18 +84,20 @@ class Refuse(msgspec.Struct, frozen=True, gc=False):
 
 
 class Ask(msgspec.Struct, frozen=True, gc=False):
-    """A person must agree first."""
+    """A person must agree first. `unchecked`: nobody is asked before hooks have let it pass."""
 
     asked: Asked
+    unchecked: bool = False
 
 
 class Go(msgspec.Struct, frozen=True, gc=False):
     """The call may run, as this intent says. `key_ttl`: how long its target remembers an
-    idempotency key."""
+    idempotency key. `unchecked`: once hooks have let it pass."""
 
     intended: Intended
     gated: bool = False
     key_ttl: float = 0.0
+    unchecked: bool = False
 
 
 Judged = Refuse | Ask | Go
@@ -98,7 +105,8 @@ Judged = Refuse | Ask | Go
 
 class Plan(msgspec.Struct, gc=False):
     """What `plan` found. `rest` is what to record when nothing runs and nothing starts; `abort`
-    names what must not go on: a kind (`"model"`, `"read"`) or a single step."""
+    names what must not go on: a kind (`"model"`, `"read"`) or a single step. `at_work`: calls whose
+    bodies have not ended in this process, whatever is recorded of them."""
 
     facts: list[Fact] = []
     moves: list[Move] = []
@@ -107,6 +115,7 @@ class Plan(msgspec.Struct, gc=False):
     wake: float = 0.0
     hold: float = 0.0
     rest: Move | None = None
+    at_work: Set[str] = frozenset()
 
     def ask(self, asked: Asked) -> None:
         """Ask a person, once: what several come upon in one plan is one question."""
@@ -151,11 +160,16 @@ class Planner(Protocol):
 
 
 def plan(
-    state: State, program: Planner, now: float, halts: Set[str], max_deaths: int = MAX_DEATHS
+    state: State,
+    program: Planner,
+    now: float,
+    halts: Set[str],
+    max_deaths: int = MAX_DEATHS,
+    at_work: Set[str] = frozenset(),
 ) -> Plan:
     """The first that applies decides; all it yields goes into one commit. `max_deaths`: see
-    `quarantine`."""
-    made = Plan()
+    `quarantine`; `at_work`: see `Plan`."""
+    made = Plan(at_work=at_work)
     if state.status in ENDED:
         return made
     if state.status == Status.CANCELLING:
@@ -173,7 +187,11 @@ def plan(
             made.moves.append(question(state))
     else:
         _working(made, state, program, now)
-    _drop_halted(made, state, program, halts)
+    if state.submitted:
+        from adjourn.core import background
+
+        background.withdraw(made, state, now)
+    drop_halted(made, program.name, halts)
     if made.rest is None:
         made.rest = Parked(wake_at=made.wake)
     return made
@@ -212,6 +230,10 @@ def _working(plan: Plan, state: State, program: Planner, now: float) -> None:
         return
     for id in list(state.owed):
         _owed(plan, state, program, state.live[id], now)
+    if state.standing:
+        from adjourn.core import standing_answers
+
+        plan.moves += standing_answers.answers(state, plan.moves, now)
     if not plan.facts:
         program.next(state, now, plan)
 
@@ -227,15 +249,31 @@ def _owed(plan: Plan, state: State, program: Planner, call: Call, now: float) ->
     elif call.phase == Phase.DOUBT and not lost:
         _doubt(plan, state, call, judged, now)
     elif isinstance(judged, Refuse):
-        plan.facts.append(Returned(call=call.id, error=judged.error, why=judged.why, ran=False))
+        plan.facts.append(_refused(call, judged))
+    elif isinstance(judged, Ask) and judged.unchecked:
+        _check(plan, call, judged.asked.under)
     elif isinstance(judged, Ask):
         plan.moves.append(judged.asked)
     else:
         _go(plan, call, judged)
 
 
+def _refused(call: Call, refuse: Refuse) -> Returned:
+    """It does not run, or, if its body had stopped to wait, does not continue: what it did
+    stands."""
+    error = refuse.error + had_begun(call.memo)
+    return Returned(call=call.id, error=error, why=refuse.why, ran=call.begun)
+
+
+def _check(plan: Plan, call: Call, under: tuple[str, ...]) -> None:
+    plan.start.append(Step(check_step(call.id), "check", call.path, call, under))
+
+
 def _go(plan: Plan, call: Call, go: Go) -> None:
     intended = go.intended
+    if go.unchecked:
+        _check(plan, call, intended.under)
+        return
     if intended.effect != "read" or go.gated or intended.agent:
         plan.moves.append(intended)
     if not intended.agent:
@@ -247,7 +285,10 @@ def _faulted(plan: Plan, state: State, program: Planner, call: Call, now: float)
     if fault is None or fault.asked:
         return
     judged = program.judge(state, call, now)
-    if not fault.transient or isinstance(judged, Refuse):
+    if fault.transient and isinstance(judged, Refuse) and judged.why == VETOED:
+        error = f"{judged.error} After an attempt that failed: {fault.error}"
+        plan.facts.append(Returned(call=call.id, error=error))
+    elif not fault.transient or isinstance(judged, Refuse):
         if isinstance(judged, Go):
             effect = judged.intended.effect
         else:
@@ -302,14 +343,23 @@ def _doubt(plan: Plan, state: State, call: Call, judged: Judged, now: float) -> 
         or (call.effect == "idempotent" and not forgotten and call.doubts < AGAIN)
     ):
         _go(plan, call, go)
-    elif call.effect == "verifiable" and not call.verified and call.settles > now:
+    elif not _asks_the_world(plan, state, call, now):
+        plan.moves.append(in_doubt(state, call, undoing=False, judged=judged))
+
+
+def _asks_the_world(plan: Plan, state: State, call: Call, now: float) -> bool:
+    """Whether somebody else than a person may know about a call in doubt: its own body, which is
+    still at work here, or the target."""
+    joins = call.id in plan.at_work
+    if not joins and (call.effect != "verifiable" or call.verified):
+        return False
+    if not joins and call.settles > now:
         plan.hold_until(call.settles)
-    elif call.effect == "verifiable" and not call.verified:
+    else:
         plan.start.append(
             Step(verify_step(call.id), "verify", call.path, call, state.agents_under(call.path))
         )
-    else:
-        plan.moves.append(in_doubt(state, call, undoing=False, judged=judged))
+    return True
 
 
 def in_doubt(state: State, call: Call, *, undoing: bool, judged: Judged | None = None) -> Asked:
@@ -386,13 +436,7 @@ def _cancelling(plan: Plan, state: State, program: Planner, now: float) -> None:
     if plan.moves or plan.start or waiting:
         return
     for call in latest_first(state):
-        if (
-            call.undo
-            and not call.undone
-            and not call.inherited
-            and not call.left
-            and call.id not in alone
-        ):
+        if is_undoable(call) and call.id not in alone:
             _intend_undo(plan, state, undo_id(call.id), call.tool, 1)
             return
     plan.moves.append(
@@ -425,61 +469,6 @@ def _is_trusted(state: State, program: Planner, call: Call, now: float) -> bool:
     return is_vouched(state, call, gate)
 
 
-def started(state: State) -> list[Call]:
-    """Calls whose body ran and stopped to wait: an effect may stand, without a result."""
-    found: list[Call] = []
-    for call in state.live.values():
-        ran = call.attempt and not is_undo(call.id) and call.verified != VerifyAnswer.NOT_HAPPENED
-        if ran and call.id not in state.effects:
-            found.append(call)
-    return found
-
-
-def latest_first(state: State) -> list[Call]:
-    """Every call that may have an effect, in the order in which they are undone."""
-    return [*reversed(started(state)), *reversed(state.effects.values())]
-
-
-_SETTLED = (VerifyAnswer.NOT_HAPPENED, VerifyAnswer.GIVEN_UP)
-
-
-def doubtful(call: Call) -> bool:
-    """Whether nobody knows if it happened, also if a person was asked already and has not
-    answered."""
-    asked = call.phase == Phase.ASKED and bool(call.doubt) and call.verified not in _SETTLED
-    return (call.phase == Phase.DOUBT and call.verified != VerifyAnswer.NOT_HAPPENED) or asked
-
-
-def undone(state: State) -> list[str]:
-    """The calls that were undone, latest first."""
-    return [call.id for call in latest_first(state) if call.undone.is_undone]
-
-
-def residue(state: State, alone: Set[str] = frozenset()) -> list[dict[str, Any]]:
-    """What stays: undo failed or left, in doubt, and every completed call that is not `read` and
-    has no undo.
-
-    `alone`: calls that nobody this worker trusts has agreed to; whether they happened is for a
-        person to find out.
-    """
-    left: list[dict[str, Any]] = []
-    for call in [*state.effects.values(), *started(state)]:
-        if call.undone.is_undone or call.effect == "read" or call.id in state.threads:
-            continue
-        doubted = call.phase == Phase.DOUBT or (call.phase == Phase.ASKED and call.doubt)
-        why = call.undone.value or ("in doubt" if doubted else "it has no undo")
-        if call.left:
-            why = LEFT
-        if call.inherited:
-            why = (
-                f"inherited: done by {parse_fork(state.started.forked_from)[0]}, which can undo it"
-            )
-        if call.id in alone:
-            why = "nobody this worker trusts agreed to it: look whether it happened, and undo it by hand"
-        left.append({"call": call.id, "tool": call.tool, "arguments": call.args, "why": why})
-    return left
-
-
 def _settle(plan: Plan, state: State, call: Call, now: float) -> bool:
     """One live call of a cancelling run; True while it must be waited for."""
     for record in state.open_records():
@@ -499,13 +488,7 @@ def _settle(plan: Plan, state: State, call: Call, now: float) -> bool:
         return False
     if call.inherited or call.left:
         return False
-    if doubtful(call) and call.effect == "verifiable" and not call.verified and call.settles > now:
-        plan.hold_until(call.settles)
-        return True
-    if doubtful(call) and call.effect == "verifiable" and not call.verified:
-        plan.start.append(
-            Step(verify_step(call.id), "verify", call.path, call, state.agents_under(call.path))
-        )
+    if doubtful(call) and _asks_the_world(plan, state, call, now):
         return True
     if doubtful(call) and call.effect != "read" and call.undo:
         plan.moves.append(in_doubt(state, call, undoing=True))
@@ -551,33 +534,3 @@ def _intend_undo(plan: Plan, state: State, id: str, tool: str, attempt: int) -> 
         Intended(call=id, tool=tool, attempt=attempt, effect="idempotent", under=under, why="undo")
     )
     plan.start.append(Step(id, "undo", call.path, call, under, attempt))
-
-
-def _drop_halted(plan: Plan, state: State, program: Planner, halts: Set[str]) -> None:
-    """Take out what a halt names; if that was all there was to do, the run is blocked until it is
-    lifted."""
-    if not halts:
-        return
-    blocked: set[str] = set()
-    kept: list[Move] = []
-    stopped: set[str] = set()
-    for move in plan.moves:
-        found = halted(move, program.name, halts)
-        blocked |= found
-        if found and isinstance(move, Intended):
-            stopped.add(move.call)
-        else:
-            kept.append(move)
-    starts: list[Step] = []
-    dropped: set[str] = set()
-    for step in plan.start:
-        named = scopes((program.name, *step.agents), step.call.tool if step.call else "") & halts
-        blocked |= named
-        if step.id in stopped or named:
-            dropped.add(step.id)
-        else:
-            starts.append(step)
-    plan.abort |= dropped
-    plan.moves, plan.start = kept, starts
-    if blocked:
-        plan.rest = Parked(wake_at=plan.wake, blocked=tuple(sorted(blocked)))

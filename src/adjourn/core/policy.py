@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from adjourn.core.policy_rule import UNKNOWN, Absent, Rule, Schemas, ToolTraits, Verdict
+from adjourn.core.policy_rule import UNKNOWN, Absent, Rule, RunTraits, Schemas, ToolTraits, Verdict
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.errors import InvalidDefinition
 
@@ -64,8 +64,15 @@ class Policy:
             raise InvalidDefinition(f"default must be 'allow', 'ask' or 'deny', got {default!r}")
         refuse_twins(self.rules)
         self.default = Verdict[default.upper()]
+        self.looks_at_runs = any(rule.run for rule in self.rules)
 
-    def judge(self, tool: str, args: dict[str, Any], traits: ToolTraits = UNKNOWN) -> Judgement:
+    def judge(
+        self,
+        tool: str,
+        args: dict[str, Any],
+        traits: ToolTraits = UNKNOWN,
+        facts: RunTraits | None = None,
+    ) -> Judgement:
         """The verdict for a call. Never raises: an error in a rule is a DENY.
 
         A condition on an argument that is possible and not given asks, also in a rule that denies.
@@ -74,11 +81,12 @@ class Policy:
             tool: the tool's name.
             args: the parsed arguments.
             traits: the JSON Schema of its arguments, its effect, and whether it can be undone.
+            facts: what is known of the run; without it, what asks or denies applies to it.
         """
         found: list[tuple[Rule, str]] = []
         for rule in self.rules:
             try:
-                if rule.applies(tool, args, traits):
+                if rule.applies(tool, args, traits, facts):
                     found.append((rule, rule.reason))
             except Absent as e:
                 if rule.verdict != Verdict.ALLOW:
@@ -103,13 +111,15 @@ class Policy:
 
     def check(self, tools: Schemas) -> None:
         """Raise `InvalidDefinition` if a rule names a tool, or an argument of one, that does not
-        exist.
+        exist, or compares an argument with a value that it never has.
 
         Args:
             tools: the tools by name, with the schemas of their arguments.
         """
+        from adjourn.core.rule_check import check_rule
+
         for rule in self.rules:
-            rule.check(tools)
+            check_rule(rule, tools)
 
     @property
     def fingerprint(self) -> list[str]:

@@ -5,22 +5,24 @@ import fnmatch
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from functools import cached_property
-from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 
+from adjourn.core.action_digest import digest
 from adjourn.core.argument_conditions import Condition, condition
-from adjourn.core.digest import digest
 from adjourn.core.duration import Duration, optional_seconds
 from adjourn.core.effect import Effect
+from adjourn.core.ids import is_undo
 from adjourn.core.record_parts import ApprovalSlot
-from adjourn.core.schema_document import names_of, possible
+from adjourn.core.schema_document import possible
 from adjourn.errors import InvalidDefinition
 
 if TYPE_CHECKING:
+    from adjourn.core.call import Call
     from adjourn.core.function_identity import FunctionIdentity
+    from adjourn.core.state import State
 
 
 class Verdict(IntEnum):
@@ -32,8 +34,11 @@ class Verdict(IntEnum):
 
 
 When = Mapping[str, Condition | Any] | Callable[[dict[str, Any]], bool]
+RunConditions = Mapping[str, Condition | Any]
 Schemas = Mapping[str, Callable[[], Mapping[str, Any]]]
 """Tools by name, with the JSON Schema of their arguments: made only when a rule needs it."""
+LABEL, CALLS = "label.", "calls."
+"""How keys of `run=` begin that are about one label, or about the calls of one tool."""
 
 
 class Absent(Exception):
@@ -50,6 +55,46 @@ class ToolTraits(msgspec.Struct, frozen=True):
 
 
 UNKNOWN = ToolTraits()
+
+
+class RunTraits(msgspec.Struct, frozen=True):
+    """What a rule may know of the run. `calls`: of each tool, how many calls that are not reads the
+    run has made, or is about to make before this one."""
+
+    requesters: tuple[str, ...] = ()
+    session: str = ""
+    labels: Mapping[str, str] = {}
+    calls: Mapping[str, int] = {}
+
+    @classmethod
+    def of(cls, state: "State", call: "Call") -> "RunTraits":
+        """What is so when this call is judged: the journal alone says it."""
+        calls: dict[str, int] = {}
+        for done in state.effects.values():
+            if done.id != call.id:
+                calls[done.tool] = calls.get(done.tool, 0) + 1
+        for other in state.live.values():
+            if other.id == call.id:
+                break  # what is asked for later is not before it
+            if other.id not in state.effects and not is_undo(other.id):
+                calls[other.tool] = calls.get(other.tool, 0) + 1
+        return msgspec.structs.replace(cls.of_run(state), calls=calls)
+
+    @classmethod
+    def of_run(cls, state: "State") -> "RunTraits":
+        """What is so of the run, whatever it calls."""
+        began = state.started
+        return cls(tuple(sorted(state.requesters)), began.session, began.labels)
+
+    def at(self, key: str) -> tuple[Any, ...]:
+        """The values that a condition with this key is about: "" or 0 for what there is not."""
+        if key == "requester":
+            return self.requesters or ("",)
+        if key == "session":
+            return (self.session,)
+        if key.startswith(LABEL):
+            return (self.labels.get(key.removeprefix(LABEL), ""),)
+        return (self.calls.get(key.removeprefix(CALLS), 0),)
 
 
 class Rule(msgspec.Struct, frozen=True, dict=True):
@@ -73,6 +118,7 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
     effect: str = ""
     undo: bool | None = None
     edits: bool = True
+    run: Mapping[str, Condition | Any] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.pattern, str) or not self.pattern:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -88,6 +134,7 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
                 f"the rule for {self.pattern!r}: name= must be a string, got {self.name!r:.80}"
             )
         _check_traits(self.pattern, self.effect, self.undo)
+        msgspec.structs.force_setattr(self, "run", _read_run(self.run, self.pattern))
         # a copy: what it says does not change
         msgspec.structs.force_setattr(self, "when", _read(self.when, self.pattern))
 
@@ -145,6 +192,11 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
         # what a rule of an earlier version did not say is not in its identity
         if self.effect or self.undo is not None or not self.edits:
             said.append([self.effect, self.undo, self.edits])
+        if self.run:
+            tests = cast("Mapping[str, Condition]", self.run)
+            said.append(
+                ["run", [[key, tests[key].operator, tests[key].operand] for key in sorted(tests)]]
+            )
         return digest("rule", said)[:24]
 
     @cached_property
@@ -175,6 +227,9 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
             head += " with undo" if self.undo else " without undo"
         if not self.edits:
             head += " as it is"
+        if self.run:
+            tests = [f"{key} {test.text}" for key, test in self.run.items()]
+            head += f" in runs with {' and '.join(tests)}"
         if self.when is None:
             return head
         if self.function is not None:
@@ -198,13 +253,37 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
             return False
         return self.undo is None or self.undo == traits.undo
 
-    def applies(self, tool: str, args: dict[str, Any], traits: "ToolTraits") -> bool:
+    def is_about_run(self, facts: "RunTraits | None") -> bool:
+        """Whether it is about runs such as this one. Several people may have shaped a run: what is
+        allowed, is allowed if all of them fit; what is asked or denied, if one does. Of a run that
+        nobody describes the worst is assumed."""
+        if not self.run:
+            return True
+        allows = self.verdict == Verdict.ALLOW
+        if facts is None:
+            return not allows
+        for key, test in self.run.items():
+            hits = [test.test(value) for value in facts.at(key)]
+            fits = all(hits) if allows else any(hits)
+            if not fits:
+                return False
+        return True
+
+    def applies(
+        self,
+        tool: str,
+        args: dict[str, Any],
+        traits: "ToolTraits",
+        facts: "RunTraits | None" = None,
+    ) -> bool:
         """Whether it matches this call; may raise, which means: not executed.
 
         Raises `Absent` if everything that was given fits, and something that could have been given
         was not: the tool itself may make something of that.
         """
         if not self.is_about(tool) or not self.is_about_kind(traits):
+            return False
+        if not self.is_about_run(facts):
             return False
         if self.function is not None:
             # what is shown and run is not for a condition to change
@@ -227,51 +306,6 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
             raise Absent(", ".join(map(repr, absent)))
         return True
 
-    def check(self, tools: Schemas) -> None:
-        """Raise `InvalidDefinition` if it is about a tool or an argument that there is not."""
-        named = list(filter(self.is_about, tools))
-        if not named and set(self.pattern).isdisjoint("*?["):
-            raise InvalidDefinition(
-                f"the rule «{self.text}»: neither this agent nor one below it has a tool {self.pattern!r}. "
-                f"{_near(self.pattern, tools)} (a glob, such as '{self.pattern}*', may be "
-                f"about tools of other agents)"
-            )
-        for key in self.conditions if named else ():
-            schemas = [tools[name]() for name in named]
-            if not any(possible(schema, key) for schema in schemas):
-                known = sorted(set(chain.from_iterable(map(names_of, schemas))))
-                raise InvalidDefinition(
-                    f"the rule «{self.text}»: {_all(named)} no argument {key!r}. {_near(key, known)}"
-                    + (
-                        " (what is inside of a list is for a function to judge)"
-                        if "." in key
-                        else ""
-                    )
-                )
-
-
-def _all(tools: list[str]) -> str:
-    if len(tools) == 1:
-        return f"tool {tools[0]!r} has"
-    return f"the tools {', '.join(map(repr, tools[:5]))} have"
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    """The known names that are nearest, else some of them. Of `money.cents` the last part counts as
-    well."""
-    names = sorted(known)
-    ends = {known_name.rpartition(".")[2]: known_name for known_name in reversed(names)}
-    import difflib
-
-    near = difflib.get_close_matches(name, names, 2, 0.8)
-    for end in difflib.get_close_matches(name.rpartition(".")[2], ends, 1, 0.8):
-        near.append(ends[end])
-    if near:
-        return f"Did you mean {' or '.join(map(repr, dict.fromkeys(near)))}?"
-    if not names:
-        return "There are none."
-    return f"There are {', '.join(map(repr, names[:10]))}{' …' if len(names) > 10 else ''}."
-
 
 def _read(when: Any, pattern: str) -> When | None:
     """`when=` as it was given, checked; conditions on values become conditions."""
@@ -290,6 +324,44 @@ def _read(when: Any, pattern: str) -> When | None:
                 advice="keys are names of arguments, 'a.b' for a field of one",
             )
     return MappingProxyType({key: condition(value) for key, value in given.items()})
+
+
+def _read_run(run: Any, pattern: str) -> Mapping[str, Condition] | None:
+    """`run=` as it was given, checked; conditions on values become conditions."""
+    if run is None:
+        return None
+    advice = "keys are 'requester', 'session', 'label.NAME' and 'calls.TOOL'"
+    if not isinstance(run, Mapping) or not run:
+        raise InvalidDefinition(
+            f"the rule for {pattern!r}: run= must be {{key: condition}}, got {run!r:.80}",
+            advice=advice,
+        )
+    given = cast("Mapping[Any, Any]", run)
+    for key in given:
+        named = isinstance(key, str) and key.partition(".")[2] and key.startswith((LABEL, CALLS))
+        if key not in ("requester", "session") and not named:
+            raise InvalidDefinition(
+                f"the rule for {pattern!r}: run= has the key {key!r:.80}", advice=advice
+            )
+    found = {key: condition(value) for key, value in given.items()}
+    for key, test in found.items():
+        _check_run_operand(pattern, key, test)
+    return MappingProxyType(found)
+
+
+def _check_run_operand(pattern: str, key: str, test: Condition) -> None:
+    """A condition that compares with a value of another type could never be true."""
+    several = test.operator.endswith("in")
+    for operand in test.operand if several else [test.operand]:
+        if key.startswith(CALLS):
+            wanted, fits = "a number", type(operand) in (int, float)
+        else:
+            wanted, fits = "a string", isinstance(operand, str)
+        if not fits:
+            raise InvalidDefinition(
+                f"the rule for {pattern!r}: run= compares {key!r} with {operand!r:.80}",
+                advice=f"give {wanted}, or one_of(…) for several",
+            )
 
 
 def _check_traits(pattern: str, effect: Any, undo: Any) -> None:
@@ -320,6 +392,7 @@ def allow(
     effect: EffectName | None = None,
     undo: bool | None = None,
     when: When | None = None,
+    run: RunConditions | None = None,
     reason: str = "",
     name: str | None = None,
 ) -> Rule:
@@ -330,10 +403,13 @@ def allow(
         effect: only tools with this effect: read, idempotent, verifiable or unsafe.
         undo: only tools that can be undone (`True`), or that cannot (`False`).
         when: conditions on arguments, or a function over them.
+        run: conditions on the run: `requester`, `session`, `label.NAME`, `calls.TOOL`.
         reason: for people.
         name: what the rule is known by if its function cannot be told from another's.
     """
-    return Rule(Verdict.ALLOW, pattern, when, reason, name=name, effect=effect or "", undo=undo)
+    return Rule(
+        Verdict.ALLOW, pattern, when, reason, name=name, effect=effect or "", undo=undo, run=run
+    )
 
 
 def deny(
@@ -342,6 +418,7 @@ def deny(
     effect: EffectName | None = None,
     undo: bool | None = None,
     when: When | None = None,
+    run: RunConditions | None = None,
     reason: str = "",
     name: str | None = None,
 ) -> Rule:
@@ -352,10 +429,13 @@ def deny(
         effect: only tools with this effect: read, idempotent, verifiable or unsafe.
         undo: only tools that can be undone (`True`), or that cannot (`False`).
         when: conditions on arguments, or a function over them.
+        run: conditions on the run: `requester`, `session`, `label.NAME`, `calls.TOOL`.
         reason: for the model.
         name: what the rule is known by if its function cannot be told from another's.
     """
-    return Rule(Verdict.DENY, pattern, when, reason, name=name, effect=effect or "", undo=undo)
+    return Rule(
+        Verdict.DENY, pattern, when, reason, name=name, effect=effect or "", undo=undo, run=run
+    )
 
 
 def ask(
@@ -364,6 +444,7 @@ def ask(
     effect: EffectName | None = None,
     undo: bool | None = None,
     when: When | None = None,
+    run: RunConditions | None = None,
     reason: str = "",
     expires_in: Duration | None = None,
     on_expiry: Literal["deny", "cancel", "escalate"] = "deny",
@@ -385,6 +466,7 @@ def ask(
         effect: only tools with this effect: read, idempotent, verifiable or unsafe.
         undo: only tools that can be undone (`True`), or that cannot (`False`).
         when: conditions on arguments, or a function over them.
+        run: conditions on the run: `requester`, `session`, `label.NAME`, `calls.TOOL`.
         reason: for the approver.
         expires_in: how long people have; then `on_expiry`.
         on_expiry: what a question that nobody answered comes to.
@@ -408,14 +490,7 @@ def ask(
         raise InvalidDefinition(
             f"{what}: approvers= must be an integer of at least 1, got {approvers!r:.80}"
         )
-    for option, value in (
-        ("each", each),
-        ("not_requester", not_requester),
-        ("queue", queue),
-        ("edits", edits),
-    ):
-        if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"{what}: {option}= is True or False, not {value!r:.80}")
+    _check_switches(what, each=each, not_requester=not_requester, queue=queue, edits=edits)
     members = _names(groups, what, "groups")
     told = _names(escalate_to, what, "escalate_to")
     if each and len(members) < 2:
@@ -447,7 +522,14 @@ def ask(
         effect=effect or "",
         undo=undo,
         edits=edits,
+        run=run,
     )
+
+
+def _check_switches(what: str, **switches: Any) -> None:
+    for option, value in switches.items():
+        if not isinstance(value, bool):
+            raise InvalidDefinition(f"{what}: {option}= is True or False, not {value!r:.80}")
 
 
 def _names(given: Any, what: str, option: str) -> tuple[str, ...]:

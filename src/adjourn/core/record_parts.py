@@ -1,8 +1,43 @@
-"""What several records are made of."""
+"""What every record is, and what several of them are made of."""
 
+from enum import StrEnum
 from typing import Any
 
 import msgspec
+
+
+class Record(
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    kw_only=True,
+    tag_field="t",
+    forbid_unknown_fields=True,
+    gc=False,
+):
+    """One line. `at` is the store's time in seconds since 1970. JSON has no circles: the garbage
+    collector need not look for any."""
+
+    at: float = 0.0
+
+
+NEVER = 0.0
+"""A time or a duration that is not there. Where it is this very object it is not written:
+`omit_defaults` knows an object, no value."""
+
+
+RINGS = "@response "
+"""How the event of a model's provider begins; nobody but the server can send one."""
+
+
+class CancelCause(StrEnum):
+    """Why a worker cancels a run: the `by` of its `CancelAsked`, in the place of a person's name.
+    The values are those of records and snapshots."""
+
+    NONE = ""
+    EXPIRY = "@expiry"
+    IN_DOUBT = "@in_doubt"
+    ERROR = "@error"
 
 
 class ApprovalSlot(
@@ -39,6 +74,20 @@ class Sent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     messages: list[Any] | None = None
     terms: dict[str, str] = {}
     bodies: dict[str, Any] = {}
+
+
+class BackgroundRequest(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False
+):
+    """What is submitted to be worked on in the background: to which `model`, under which idempotency
+    `key`. `upto`, `heard`, `request`, `sent`: what of it a `Replied` will say."""
+
+    key: str
+    model: str
+    upto: int = 0
+    heard: tuple[str, ...] = ()
+    request: str = ""
+    sent: Sent | None = None
 
 
 class Ref(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):

@@ -5,36 +5,27 @@ always land if the epoch is right) or *moves* (conclusions drawn from a state: t
 nothing is unseen and nothing they name is halted). Call and interrupt ids are local to their run
 and derived from it, so a crash derives the same ones again.
 """
+# ruff: noqa: RUF012  msgspec copies a default; ruff does not see that an imported `Record` is a Struct
 
-from collections.abc import Iterable
-from enum import StrEnum
 from typing import Any, Literal, final
 
-import msgspec
-
 from adjourn.core.messages import ReplyPart
-from adjourn.core.record_parts import ApprovalSlot, DecisionSeal, Ref, Sent, Summary
+from adjourn.core.record_parts import (
+    NEVER,
+    ApprovalSlot,
+    BackgroundRequest,
+    DecisionSeal,
+    Record,
+    Ref,
+    Sent,
+    Summary,
+)
 from adjourn.core.usage import Usage
 
-
-class Record(
-    msgspec.Struct,
-    frozen=True,
-    omit_defaults=True,
-    kw_only=True,
-    tag_field="t",
-    forbid_unknown_fields=True,
-    gc=False,
-):
-    """One line. `at` is the store's time in seconds since 1970. JSON has no circles: the garbage
-    collector need not look for any."""
-
-    at: float = 0.0
-
-
-NEVER = 0.0
-"""A time or a duration that is not there. Where it is this very object it is not written:
-`omit_defaults` knows an object, no value."""
+AGAIN_OF = "again_of"
+"""The option of a run that says which run it repeats."""
+CLIENT_TOOLS = "client_tools"
+"""The option of a run with the tools that whoever started it carries out."""
 
 MOST_URGENT = 1000
 """A priority is between this and its negative."""
@@ -73,6 +64,11 @@ class Started(Record, frozen=True, tag="started"):
         return max(-MOST_URGENT, min(MOST_URGENT, found))
 
     @property
+    def again_of(self) -> str:
+        """The run that it repeats, from the beginning; "" if it repeats none."""
+        return str(self.options.get(AGAIN_OF, ""))
+
+    @property
     def before(self) -> Ref | None:
         """Where the conversation stands that it continues, unless it has that itself."""
         if self.history:
@@ -82,7 +78,8 @@ class Started(Record, frozen=True, tag="started"):
 
 @final
 class Decided(Record, frozen=True, tag="decided"):
-    """A person's answer to the interrupt `i`."""
+    """A person's answer to the interrupt `i`. Also a worker's move: `value` then names the standing
+    decision that it follows."""
 
     i: str
     verdict: Literal["approve", "deny", "value"]
@@ -113,16 +110,6 @@ class Resumed(Record, frozen=True, tag="resumed"):
     by: str = ""
 
 
-class CancelCause(StrEnum):
-    """Why a worker cancels a run: the `by` of its `CancelAsked`, in the place of a person's name.
-    The values are those of records and snapshots."""
-
-    NONE = ""
-    EXPIRY = "@expiry"
-    IN_DOUBT = "@in_doubt"
-    ERROR = "@error"
-
-
 @final
 class CancelAsked(Record, frozen=True, tag="cancel_asked"):
     """Undo and end. Also a worker's move: `by` is then `@expiry`, `@in_doubt` or `@error`."""
@@ -133,11 +120,13 @@ class CancelAsked(Record, frozen=True, tag="cancel_asked"):
 
 @final
 class Said(Record, frozen=True, tag="said"):
-    """A message to the agent."""
+    """A message to the agent. `parts`: if it has files, its texts and the references to them, in
+    order; `text` then describes them."""
 
     text: str
     by: str = ""
     abandon: bool = False
+    parts: tuple[Any, ...] = ()
 
 
 @final
@@ -160,6 +149,16 @@ class Accepted(Record, frozen=True, tag="accepted"):
     fingerprint: dict[str, Any] = {}
     changes: tuple[str, ...] = ()
     by: str = ""
+
+
+@final
+class Revoked(Record, frozen=True, tag="revoked"):
+    """A person revokes a standing decision, the one about the interrupt `i`: no call begins on it
+    from here on."""
+
+    i: str
+    by: str = ""
+    note: str = ""
 
 
 @final
@@ -241,6 +240,20 @@ class Broke(Record, frozen=True, tag="broke"):
 
 
 @final
+class Submitted(Record, frozen=True, tag="submitted"):
+    """A model call is about to be submitted, to be worked on in the background; a `Suspended` says
+    the provider's id. `ended`: it is over without a reply; `left`: it could not be withdrawn, and
+    why; that is tried `again` then."""
+
+    path: str = ""
+    of: BackgroundRequest | None = None
+    ended: str = ""
+    left: str = ""
+    usage: Usage = Usage()
+    again: float = NEVER
+
+
+@final
 class Summarised(Record, frozen=True, tag="summarised"):
     """A model's summary: from here on it stands for the first `covers` messages of the agent's
     conversation, in what its model is sent. `covers` 0: the call was cut off. `request` and `sent`:
@@ -258,7 +271,8 @@ class Summarised(Record, frozen=True, tag="summarised"):
 
 @final
 class Returned(Record, frozen=True, tag="returned"):
-    """A call's one result. `ran` is False when its body never did (denied, invalid, expired)."""
+    """A call's one result. `ran` is False when its body never did (denied, invalid, expired).
+    `agent`: who has the conversation from here on, if that changes."""
 
     call: str
     value: Any = None
@@ -268,6 +282,7 @@ class Returned(Record, frozen=True, tag="returned"):
     changes: list[Any] = []
     emits: list[Any] = []
     took: float = 0.0
+    agent: str = ""
 
 
 @final
@@ -304,6 +319,21 @@ class Yielded(Record, frozen=True, tag="yielded"):
     """A body stopped at `ctx.save` because a pause is wanted; it is due again."""
 
     call: str
+
+
+@final
+class Checked(Record, frozen=True, tag="checked"):
+    """What hooks said before a call begins, a model reads what people said, or an output is given.
+    `step`: what was asked about; `hooks`: who was asked, the last of whom said `reason`, if it was
+    not let pass. `upto`: of an input, the last record that was read; of an output, its turn."""
+
+    step: str
+    tool: str = ""
+    verdict: Literal["pass", "veto", "ask"] = "pass"
+    hooks: tuple[str, ...] = ()
+    reason: str = ""
+    upto: int = 0
+    took: float = 0.0
 
 
 @final
@@ -382,8 +412,8 @@ class Restored(Record, frozen=True, tag="restored"):
 @final
 class Erased(Record, frozen=True, tag="erased"):
     """Behind the end, and the last: everything that was recorded before is gone. It says who wanted
-    that, and why, and of the run itself only what a list needs: `status` is how it had ended.
-    Written by the store."""
+    that, and why, and of the run itself only what a list needs: `status` is how it had ended, and
+    `after` which turn it continued. Written by the store."""
 
     run: str
     kind: str
@@ -391,6 +421,7 @@ class Erased(Record, frozen=True, tag="erased"):
     status: Literal["completed", "cancelled"]
     by: str = ""
     reason: str = ""
+    after: Ref | None = None
 
 
 # Moves
@@ -400,7 +431,8 @@ class Erased(Record, frozen=True, tag="erased"):
 class Intended(Record, frozen=True, tag="intended"):
     """This call is about to start. Its existence consumes the approval that allowed it. `digest`:
     of a tool that needs approval, exactly what will run. Of other tools nothing: the reply has
-    their arguments, the fingerprint what they are."""
+    their arguments, the fingerprint what they are. `standing`: the interrupt whose standing decision
+    is behind the approval, if there is one."""
 
     call: str
     tool: str
@@ -414,6 +446,7 @@ class Intended(Record, frozen=True, tag="intended"):
     why: str = ""
     gate: tuple[ApprovalSlot, ...] = ()
     grant: str = ""
+    standing: str = ""
 
 
 @final
@@ -530,7 +563,9 @@ class RunCancelled(Record, frozen=True, tag="cancelled"):
     residue: tuple[Any, ...] = ()
 
 
-Command = Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Accepted | Forked
+Command = (
+    Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Accepted | Revoked | Forked
+)
 Fact = (
     Claimed
     | Released
@@ -540,6 +575,7 @@ Fact = (
     | Returned
     | Suspended
     | Stepped
+    | Checked
     | Yielded
     | Faulted
     | Doubted
@@ -547,6 +583,7 @@ Fact = (
     | Late
     | Disowned
     | Restored
+    | Submitted
 )
 Move = (
     Intended
@@ -558,10 +595,6 @@ Move = (
     | RunCompleted
     | RunCancelled
     | CancelAsked
+    | Decided
 )
 AnyRecord = Started | Command | Fact | Move | Erased | Chapter
-
-
-def disowned(records: Iterable[AnyRecord]) -> set[int]:
-    """The records among these that do not count, by their seq."""
-    return {record.seq for record in records if type(record) is Disowned}

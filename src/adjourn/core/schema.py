@@ -33,7 +33,7 @@ def check(schema: Any, value: Any, what: str, steps: int = STEPS, *, formats: bo
     """
     if schema is None or schema is True:
         return
-    from adjourn.core.schema_evaluator import Evaluator
+    from adjourn.core.schema_keywords import Evaluator
 
     try:
         problem = Evaluator(schema, steps, formats).problem(schema, value)
@@ -103,7 +103,7 @@ def check_size(schema: Any, what: str) -> None:
 
 def _check_part(schema: dict[str, Any], document: SchemaDocument, what: str) -> None:
     """One schema, without those inside of it."""
-    from adjourn.core.schema_vocabulary import SAYS
+    from adjourn.core.schema_syntax import SAYS
 
     for name, said in schema.items():
         if name == "$dynamicRef":
@@ -154,7 +154,7 @@ def check_defaults(schema: dict[str, Any], what: str) -> None:
 
 
 def _check_default(schema: dict[str, Any], document: SchemaDocument, what: str) -> None:
-    from adjourn.core.schema_evaluator import Evaluator
+    from adjourn.core.schema_keywords import Evaluator
 
     default = schema["default"]
     try:

@@ -7,10 +7,11 @@ from a record.
 
 import copy
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, cast
 
+from adjourn.core.codec import is_equal
 from adjourn.core.pattern import InvalidPattern, anywhere
 
 Schema = Mapping[str, Any]
@@ -46,6 +47,7 @@ _SHAPES = (
 )
 """Keywords that say which properties an object has. A schema with none of them says nothing, so
 anything goes."""
+_KINDS: dict[type, str] = {str: "string", list: "array", dict: "object"}
 _ENCODED = r"%([0-9A-Fa-f]{2})"
 
 
@@ -106,6 +108,27 @@ class SchemaDocument:
         """This schema and those that may hold for the same value; False for one that only adds to
         another."""
         return self._reach(schema, ("allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas"))
+
+    def admits(
+        self, schema: Any, kinds: Sequence[str], values: Sequence[Any] = (), depth: int = MAX_DEPTH
+    ) -> bool:
+        """Whether a value of these types, or one of these values, may fit, by what `type`, `enum`
+        and `const` say; see `may_be`."""
+        if not isinstance(schema, dict) or not depth:
+            return schema is not False
+        found = cast("dict[str, Any]", schema)
+        if "type" in found and not any(_admits(found, kind) for kind in kinds):
+            return False
+        listed = _list(found.get("enum")) + ([found["const"]] if "const" in found else [])
+        if listed and not any(_is_one(one, kinds, values) for one in listed):
+            return False
+        for part in (*_list(found.get("allOf")), self._target(found) if "$ref" in found else True):
+            if not self.admits(part, kinds, values, depth - 1):
+                return False
+        for choices in filter(None, (_list(found.get("anyOf")), _list(found.get("oneOf")))):
+            if not any(self.admits(part, kinds, values, depth - 1) for part in choices):
+                return False
+        return True
 
     def _reach(self, schema: Any, keys: tuple[str, ...]) -> list[tuple[Schema, bool]]:
         found: dict[int, tuple[Schema, bool]] = {}
@@ -189,6 +212,13 @@ def _table(value: Any) -> dict[str, Any]:
     return {}
 
 
+def _is_one(listed: Any, kinds: Sequence[str], values: Sequence[Any]) -> bool:
+    """Whether a value that a schema lists is one of these values, or of one of these types."""
+    if values:
+        return any(is_equal(listed, value) for value in values)
+    return not set(kinds).isdisjoint(kinds_of(listed))
+
+
 def _admits(schema: Schema, kind: str) -> bool:
     """Whether its `type` does not rule this kind out."""
     given: Any = schema.get("type", kind)
@@ -205,17 +235,45 @@ def possible(schema: Any, path: str) -> bool:
     A property that is not declared is possible only where `additionalProperties` is given, or no
     property is declared.
     """
-    document, schemas = SchemaDocument(schema), [schema]
+    return bool(_schemas_at(SchemaDocument(schema), path))
+
+
+def may_be(schema: Any, path: str, kinds: Sequence[str], values: Sequence[Any] = ()) -> bool:
+    """Whether what is at this dotted path may be of one of these JSON types, and one of these
+    values if there are any. Only types and lists of values are asked.
+
+    Args:
+        schema: of the whole.
+        path: to the part.
+        kinds: names of types, as a schema has them.
+        values: plain data; empty: any value of these types.
+    """
+    document = SchemaDocument(schema)
+    return any(document.admits(one, kinds, values) for one in _schemas_at(document, path))
+
+
+def _schemas_at(document: SchemaDocument, path: str) -> list[Any]:
+    """What a document says of a value at this dotted path; True: nothing."""
+    schemas: list[Any] = [document.root]
     for name in path.split("."):
         if any(one is True for one in schemas):
-            return True
+            return [True]
         related = list(chain.from_iterable(map(document.related, schemas)))
         if any(whole and _is_open(part) for part, whole in related):
-            return True
+            return [True]
         schemas = list[Any]()
         for part, _ in related:
             schemas += declared(part, name)
-    return bool(schemas)
+    return schemas
+
+
+def kinds_of(value: Any) -> tuple[str, ...]:
+    """The JSON types that plain data has: a whole number has two."""
+    if isinstance(value, bool):
+        return ("boolean",)
+    if isinstance(value, int | float):
+        return ("integer", "number") if value == int(value) else ("number",)
+    return (_KINDS.get(cast("type[Any]", type(value)), "null"),)
 
 
 def _is_open(schema: Schema) -> bool:

@@ -15,8 +15,8 @@ from typing import Protocol
 
 import msgspec
 
-from adjourn.core.authority import shown_digest
-from adjourn.core.digest import action_digest, digest
+from adjourn.core.action_digest import action_digest, digest
+from adjourn.core.authority import NONE_STANDS, shown_digest
 from adjourn.core.record_codec import dump
 from adjourn.core.record_parts import DecisionSeal
 from adjourn.core.records import (
@@ -43,6 +43,7 @@ from adjourn.core.records import (
     Verified,
     Yielded,
 )
+from adjourn.core.standing_decision import Known, backing, under
 from adjourn.errors import InvalidDefinition
 
 LEEWAY = 300.0
@@ -320,11 +321,16 @@ class Trust(Protocol):
         ...
 
 
-def is_genuine(trust: Trust | None, run: str, asked: Asked, decided: Decided) -> bool:
+def is_genuine(
+    trust: Trust | None, run: str, asked: Asked, decided: Decided, standing: Known = NONE_STANDS
+) -> bool:
     """Whether somebody whom `trust` believes has decided about what `asked` shows, or about what it
-    carries over."""
+    carries over; of a decision that follows a standing one: whether they have made that."""
     if trust is None:
         return True
+    if under(decided):
+        behind = backing(standing, decided)
+        return behind is not None and is_genuine(trust, run, *behind)
     return decided.i in (asked.i, *asked.carries) and not trust.flaw(
         run, decided, shown(run, asked)
     )

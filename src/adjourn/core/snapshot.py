@@ -23,10 +23,18 @@ from adjourn.core.snapshot_part import SnapshotPart
 from adjourn.core.state import State
 from adjourn.core.transcript import SEGMENT, Segment, Transcript
 
-FORMAT = 2
+FORMAT = 4
 """Of what is written here. What says another one is not read."""
 EFFECTS = "!effects"
 """Where what was done is kept. Every other path is a conversation's."""
+
+
+class StateAtRest(msgspec.Struct):
+    """What is not in stretches. `files`: where messages with files stand, in each conversation that
+    has one, so that nobody has to open its stretches to know."""
+
+    state: State
+    files: dict[str, tuple[int, ...]]
 
 
 # Writing it down
@@ -84,10 +92,14 @@ def stretch(state: State, which: SnapshotPart) -> Any:
 def rest(state: State) -> bytes:
     """All that it has besides."""
     threads: dict[str, Thread] = {}
+    files: dict[str, tuple[int, ...]] = {}
     for path, thread in state.threads.items():
         threads[path] = msgspec.structs.replace(thread, transcript=_behind(thread.transcript))
+        if found := thread.transcript.file_places:
+            files[path] = found
     effects = Effects(state.effects.behind(_done(state) // SEGMENT * SEGMENT))
-    return _encoder.encode(msgspec.structs.replace(state, threads=threads, effects=effects))
+    state = msgspec.structs.replace(state, threads=threads, effects=effects)
+    return _encoder.encode(StateAtRest(state, files))
 
 
 def _behind(transcript: Transcript) -> Transcript:
@@ -130,6 +142,11 @@ class Packed(Sequence[Message]):
             self._body = b""
         return self._messages
 
+    @property
+    def is_packed(self) -> bool:
+        """Whether nobody has read it yet."""
+        return self._messages is None
+
     def __len__(self) -> int:
         return SEGMENT
 
@@ -163,7 +180,8 @@ class PackedCalls:
 def read(rest: bytes, stretches: Mapping[SnapshotPart, bytes]) -> State:
     """The state again. `stretches` are in order. Raises `msgspec.MsgspecError` or `ValueError` if
     it is not what was written."""
-    state = _state.decode(zlib.decompress(_checked(rest)))
+    found = _rest.decode(zlib.decompress(_checked(rest)))
+    state = found.state
     done: list[PackedCalls] = []
     segments: dict[str, list[Sequence[Message]]] = {}
     for which, body in stretches.items():
@@ -175,6 +193,7 @@ def read(rest: bytes, stretches: Mapping[SnapshotPart, bytes]) -> State:
     for path, before in segments.items():
         transcript = state.threads[path].transcript
         transcript.begin(before, transcript.tail, transcript.replies)
+        transcript.file_places = found.files.get(path, ())
     return state
 
 
@@ -186,6 +205,6 @@ def _checked(body: bytes) -> bytes:
 
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=as_plain)
-_state = msgspec.msgpack.Decoder(State, dec_hook=from_plain)
+_rest = msgspec.msgpack.Decoder(StateAtRest, dec_hook=from_plain)
 _messages = msgspec.msgpack.Decoder(Segment)
 _calls = msgspec.msgpack.Decoder(dict[str, Call])

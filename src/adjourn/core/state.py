@@ -26,18 +26,22 @@ from adjourn.core.call import (
     Phase,
     UndoState,
     VerifyAnswer,
+    deeds,
+    had_begun,
 )
 from adjourn.core.chapter import begun
 from adjourn.core.conversation_state import (
     PendingMessage,
+    Submission,
     Thread,
+    input_message,
     input_text,
-    late_result,
+    late_message,
     root_thread,
 )
-from adjourn.core.decision_effects import DECIDED, LOST, forked, is_settled, memo_of
+from adjourn.core.decision_effects import DECIDED, LOST, forked, is_settled, lapsed, memo_of
 from adjourn.core.done_calls import Effects
-from adjourn.core.flow_state import FlowFold
+from adjourn.core.flow_tokens import FlowFold
 from adjourn.core.graph import read_graph
 from adjourn.core.ids import (
     StepId,
@@ -53,7 +57,9 @@ from adjourn.core.ids import (
 )
 from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.messages import Message, UserMessage
+from adjourn.core.record_parts import CancelCause
 from adjourn.core.signatures import Trust
+from adjourn.core.standing_decision import StandingDecision
 from adjourn.core.status import ENDED, Status, after, run_status
 from adjourn.core.tombstone import erased
 from adjourn.core.transcript import Transcript
@@ -93,15 +99,17 @@ class State(msgspec.Struct, gc=False):
     faults: dict[str, Failures] = {}
     grants: dict[str, Grant] = {}
     granted: dict[str, str] = {}
+    standing: dict[str, StandingDecision] = {}
     requesters: frozenset[str] = frozenset()
     forked_at: int = 0
     accepted: r.Accepted | None = None
     threads: dict[str, Thread] = {}
+    submitted: dict[str, Submission] = {}
     bodies: dict[str, Any] = {}
     flow: FlowFold | None = None
     pause: r.PauseAsked | None = None
     cancel: r.CancelAsked | None = None
-    gave_up: r.CancelCause = r.CancelCause.NONE
+    gave_up: CancelCause = CancelCause.NONE
     extended: dict[str, float] = {}
     stop_now: str = ""
     flags: set[str] = set()
@@ -134,7 +142,7 @@ class State(msgspec.Struct, gc=False):
                 self.requesters |= {by}
         else:
             _ON[kind](self, seq, record)
-            if kind in _GOING_ON and (call := goes_on(record)):
+            if call := goes_on(record):
                 self._lives_on(call, "")
 
     def _kind_of(self, record: r.AnyRecord) -> str:
@@ -225,12 +233,15 @@ class State(msgspec.Struct, gc=False):
         return run_status(self.status, failed=self.failed, stopped=stopped).value
 
     def agents_under(self, path: str) -> tuple[str, ...]:
-        """The nested agents on the way down to `path`, without the root."""
-        if not path:
-            return ()
-        return tuple(
-            self.threads[above].agent for above in ancestors(path) if above in self.threads
-        )
+        """The agents on the way down to `path`, also those that a conversation was handed over to,
+        without the one that the run is of."""
+        root, found = self.threads.get(""), list[str]()
+        if root is not None:
+            found += root.agents[1:]
+        for above in ancestors(path):
+            if above in self.threads:
+                found += self.threads[above].agents
+        return tuple(found)
 
     def next_interrupt(self, of: str) -> str:
         """The next local interrupt id of a call or step; the same again after a crash."""
@@ -281,19 +292,23 @@ class State(msgspec.Struct, gc=False):
             thread = self.threads[record.call] = Thread(
                 record.call, record.agent, at=record.at, waited=self.waited
             )
-            thread.transcript.append(UserMessage(input_text(record.input)))
+            thread.transcript.append(input_message(record.input))
 
     def _returned(self, _seq: int, record: r.Returned) -> None:
         self.deaths = self.lost = 0
         events.moved(self, record)
         if call := self.live.get(record.call):
             call.left = False
-            self._finish(
-                call, record.value, record.error, ran=record.ran, kept=record.why == "unrecorded"
-            )
+            if record.agent and (thread := self.threads.get(call.path)):
+                thread.hands_to = record.agent
+            self._finish(call, record.value, record.error, ran=record.ran, kept=bool(record.why))
 
     def _suspended(self, seq: int, record: r.Suspended) -> None:
         self.deaths = self.lost = 0
+        if conversation.is_response_wait(record):
+            conversation.response_waits(self, record)
+            self._opened(record, seq)
+            return
         call = self.live[record.call]
         call.suspended, call.resume_to = record.i, record.resume_to
         self._phase(call, Phase.SUSPENDED)
@@ -324,6 +339,7 @@ class State(msgspec.Struct, gc=False):
         step = StepId.parse(record.step)
         if step.kind is StepIdKind.MODEL:
             self.threads[step.path].requests += 1
+            conversation.submission_failed(self, step.path)
         elif step.kind is StepIdKind.SUMMARY:
             self.threads[step.path].summaries += 1
         elif call := self.live.get(record.step):
@@ -371,12 +387,7 @@ class State(msgspec.Struct, gc=False):
         if isinstance(record, r.Suspended):
             self._unsuspend(call, record, closed.why, closed.value)
         elif record.kind == "approval" and closed.why in ("expired", "abandoned"):
-            self._finish(
-                call,
-                None,
-                "the approval expired: nobody decided in time, so it was not run",
-                ran=False,
-            )
+            lapsed(self, call)
         elif record.kind == "approval":
             self._phase(call, Phase.NEW)
 
@@ -393,7 +404,7 @@ class State(msgspec.Struct, gc=False):
             self.flow.ended(call.id)
             self._activate()
         else:
-            self._finish(call, value, lost, ran=True)
+            self._finish(call, value, lost and lost + had_begun(call.memo), ran=True)
 
     def _decided(self, _seq: int, record: r.Decided) -> None:
         opened = self.open[record.i]
@@ -408,9 +419,9 @@ class State(msgspec.Struct, gc=False):
         if self.flow is not None:
             self.flow.touched = max(self.flow.touched, at)
 
-    def _told(self, seq: int, text: str, at: float) -> None:
+    def _told(self, seq: int, text: str, at: float, parts: tuple[Any, ...] = ()) -> None:
         if "" in self.threads:
-            self.threads[""].say(seq, text, at)
+            self.threads[""].say(seq, text, at, parts)
         elif self.flow is not None:
             self.flow.notes.append(text)
 
@@ -431,6 +442,7 @@ class State(msgspec.Struct, gc=False):
 
     def _phase(self, call: Call, phase: Phase) -> None:
         call.phase = phase
+        call.checked, call.veto = 0, ""  # what hooks said was about this one beginning
         if phase in OWING:
             self.owed[call.id] = None
         else:
@@ -470,13 +482,14 @@ class State(msgspec.Struct, gc=False):
             del self.grants[call.grant]
         self._phase(call, Phase.RETURNED)
         call.value, call.error, call.ran = value, error, ran
-        call.memo = {}
+        noted, call.memo = deeds(call.memo), {}
         self.faults.pop(call.id, None)
         self._leave(call.id)
         if is_undo(call.id):
             self._taken_back(call.id)
             return
-        if ran and (not error or kept or call.id in self.effects):
+        # An error says that nothing was done, unless its body has noted something as done.
+        if noted or (ran and (not error or kept or call.id in self.effects)):
             self._effect(call)
         if self.flow is not None and call.id in self.flow.tokens:
             self.flow.given(call.id, value)
@@ -485,9 +498,7 @@ class State(msgspec.Struct, gc=False):
         if call.queued:
             self._report(
                 call.path,
-                PendingMessage(
-                    UserMessage(late_result(call.tool, value, error, ran)), call=call.id
-                ),
+                PendingMessage(late_message(call.tool, value, error, ran), call=call.id),
             )
         elif thread := self.threads.get(call.path):
             content = error if error else value
@@ -524,18 +535,19 @@ def _undoing(record: r.Asked | r.Suspended) -> bool:
 
 
 _SHAPING = frozenset({r.Started, r.Decided, r.Said, r.Emitted, r.Resumed, r.Forked})
-_GOING_ON = frozenset({r.Suspended, r.Yielded, r.Verified})
 _ON: dict[type, Callable[[State, int, Any], None]] = {
     r.Started: State._started,
     r.Claimed: doubt.claimed,
     r.Released: State._released,
     r.Replied: conversation.replied,
     r.Broke: conversation.broke,
+    r.Submitted: conversation.submitted,
     r.Summarised: conversation.summarised,
     r.Intended: State._intended,
     r.Returned: State._returned,
     r.Suspended: State._suspended,
     r.Stepped: State._stepped,
+    r.Checked: conversation.checked,
     r.Yielded: State._yielded,
     r.Faulted: State._faulted,
     r.Doubted: doubt.doubted,
@@ -553,6 +565,7 @@ _ON: dict[type, Callable[[State, int, Any], None]] = {
     r.Said: words.said,
     r.Emitted: events.emitted,
     r.Forked: forked,
+    r.Revoked: words.revoked,
     r.Accepted: words.accepted,
     r.Upgraded: words.upgraded,
     r.Erased: erased,

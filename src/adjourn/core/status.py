@@ -109,29 +109,34 @@ _STEERING = frozenset(
 def after(status: Status | None, record: Record) -> Status | None:
     """The status after `record`, or None if the table does not admit it. Other worker records keep
     the status."""
+    kind = type(record)
+    if status is not None and kind in _STEERING:
+        return NEXT[status].get(kind)
+    if status is None or kind in _SELDOM:
+        return _after_seldom(status, record)
+    if status in ENDED:
+        return None
+    return status
+
+
+_SELDOM = frozenset({Erased, Forked, Late, Started})
+
+
+def _after_seldom(status: Status | None, record: Record) -> Status | None:
     # all that is left of a journal, also for whoever knew only its beginning
     if type(record) is Erased:
         return S(record.status)
-    if status is None and type(record) is Chapter:
-        return Status(record.state.get("status", ""))
     if status is None:
+        if type(record) is Chapter:
+            return Status(record.state.get("status", ""))
         if isinstance(record, Started):
             return S.READY
         return None
-    kind = type(record)
-    if kind is Forked:
-        if status in ENDED or status in CANCELS:
-            return None
+    if type(record) is Forked and status not in ENDED and status not in CANCELS:
         return S.READY
-    if kind in _STEERING:
-        return NEXT[status].get(kind)
-    if kind is Late:
-        if status == S.CANCELLED:
-            return status
-        return None
-    if status in ENDED or kind is Started:
-        return None
-    return status
+    if type(record) is Late and status == S.CANCELLED:
+        return status
+    return None
 
 
 class RunStatus(StrEnum):

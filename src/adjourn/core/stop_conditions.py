@@ -1,13 +1,21 @@
 """Stop conditions: small, composable with `|` and `&`; the leaf that tripped is recorded."""
 
+import math
 from collections.abc import Container
 from datetime import timedelta
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import msgspec
 
+from adjourn.core.codec import is_finite
+from adjourn.core.conversation_state import SpokenText, Thread
 from adjourn.core.duration import Duration, seconds
+from adjourn.core.ids import is_within
+from adjourn.core.usage import Usage
 from adjourn.errors import InvalidDefinition
+
+if TYPE_CHECKING:
+    from adjourn.core.state import State
 
 
 class Progress(msgspec.Struct, frozen=True, gc=False):
@@ -58,6 +66,14 @@ class Stop:
         """All leaves, left to right."""
         raise NotImplementedError
 
+    def remaining(self, progress: Progress, extended: dict[str, float]) -> float:
+        """Seconds until time alone makes it true: 0 if it is true now, infinite if never."""
+        raise NotImplementedError
+
+    def bounds_steps(self) -> bool:
+        """Whether it comes true after some number of steps, whatever else happens."""
+        raise NotImplementedError
+
     def __or__(self, other: "Stop") -> "Stop":
         return Either(self, _stop(other))
 
@@ -93,6 +109,14 @@ class Either(_Two):
     def check(self, progress: Progress, extended: dict[str, float]) -> Tripped | None:
         return self.left.check(progress, extended) or self.right.check(progress, extended)
 
+    def remaining(self, progress: Progress, extended: dict[str, float]) -> float:
+        return min(
+            self.left.remaining(progress, extended), self.right.remaining(progress, extended)
+        )
+
+    def bounds_steps(self) -> bool:
+        return self.left.bounds_steps() or self.right.bounds_steps()
+
     def __repr__(self) -> str:
         return f"({self.left!r} | {self.right!r})"
 
@@ -104,6 +128,14 @@ class Both(_Two):
         if self.left.check(progress, extended):
             return self.right.check(progress, extended)
         return None
+
+    def remaining(self, progress: Progress, extended: dict[str, float]) -> float:
+        return max(
+            self.left.remaining(progress, extended), self.right.remaining(progress, extended)
+        )
+
+    def bounds_steps(self) -> bool:
+        return self.left.bounds_steps() and self.right.bounds_steps()
 
     def __repr__(self) -> str:
         return f"({self.left!r} & {self.right!r})"
@@ -135,6 +167,14 @@ class Leaf(Stop):
             return Tripped(self, self.action)
         return None
 
+    def remaining(self, progress: Progress, extended: dict[str, float]) -> float:
+        if self.true(progress, extended.get(self.name, 0.0)):
+            return 0.0
+        return math.inf
+
+    def bounds_steps(self) -> bool:
+        return False
+
     @property
     def name(self) -> str:
         """How it is recorded, for example `MaxSteps(30)`."""
@@ -156,13 +196,9 @@ class _Max(Leaf):
     limit: float
 
     def __init__(self, limit: float, action: Literal["stop", "pause"] = "stop") -> None:
-        if (
-            isinstance(limit, bool)
-            or not isinstance(limit, int | float)  # pyright: ignore[reportUnnecessaryIsInstance]
-            or not 0 < limit < float("inf")
-        ):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not is_finite(limit) or limit <= 0:
             raise InvalidDefinition(
-                f"{type(self).__name__} takes a number greater than 0, not {limit!r}"
+                f"{type(self).__name__} takes a number greater than 0, not {limit!r:.80}"
             )
         self._say(limit=limit, action=action)
 
@@ -192,6 +228,9 @@ class MaxSteps(_Max):
     def measure(self, progress: Progress) -> float:
         return progress.steps
 
+    def bounds_steps(self) -> bool:
+        return True
+
 
 class MaxTokens(_Max):
     """At most so many tokens, input and output together.
@@ -219,7 +258,7 @@ class MaxCost(_Max):
 
 class MaxTime(_Max):
     """At most so long since the start, waiting included; with `waiting=False`, without the time in
-    which it waited for people.
+    which it waited for people. A model call that is in flight then is cut off; a tool is not.
 
     Args:
         limit: seconds or a `timedelta`.
@@ -244,6 +283,10 @@ class MaxTime(_Max):
         if self.waiting:
             return progress.elapsed
         return progress.elapsed - progress.waited
+
+    def remaining(self, progress: Progress, extended: dict[str, float]) -> float:
+        left = self.limit + extended.get(self.name, 0.0) - self.measure(progress)
+        return max(0.0, left)
 
     def __repr__(self) -> str:
         if self.waiting:
@@ -311,7 +354,52 @@ class External(Leaf):
         return f"External({self.event!r})"
 
 
+def guarded(stop: Stop, guard: MaxSteps) -> Stop:
+    """`stop`, and `guard` beside it unless it bounds the steps itself: another limit does not take
+    the guard against endless loops away."""
+    if stop.bounds_steps():
+        return stop
+    return stop | guard
+
+
+def limits_cost(stop: Stop) -> bool:
+    """Whether money is among its conditions."""
+    return any(isinstance(leaf, MaxCost) for leaf in stop.leaves())
+
+
+def is_timed(stop: Stop) -> bool:
+    """Whether time is among its conditions."""
+    return any(isinstance(leaf, MaxTime) for leaf in stop.leaves())
+
+
 def _named(leaf: Leaf, value: str) -> str:
     if not isinstance(value, str) or not value:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidDefinition(f"{type(leaf).__name__} needs a non-empty string, got {value!r}")
     return value
+
+
+def progress_below(state: "State", path: str, now: float) -> Progress:
+    """How far a nested agent has come, with the agents below it."""
+    below: list[Thread] = []
+    for place, thread in reversed(state.threads.items()):  # what is below came later
+        if is_within(place, path):
+            below.append(thread)
+        if place == path:
+            break
+    steps, usage = 0, Usage()
+    called: set[str] = set()
+    for thread in below:
+        steps += thread.turn + thread.summaries
+        usage += thread.usage
+        called.update(thread.called)
+    top = state.threads[path]
+    return Progress(
+        steps,
+        usage.total_tokens,
+        usage.cost,
+        now - top.at,
+        SpokenText(top),
+        frozenset(called),
+        frozenset(state.flags),
+        state.waited - top.waited,
+    )

@@ -5,7 +5,16 @@ from collections.abc import Sequence
 
 from adjourn.core.codec import encode
 from adjourn.core.conversation_state import Thread
-from adjourn.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
+from adjourn.core.files import described, parts_of, parts_text
+from adjourn.core.messages import (
+    AssistantMessage,
+    FilePart,
+    Message,
+    Text,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
 from adjourn.core.record_parts import Summary
 
 RESULT = 2000
@@ -48,6 +57,8 @@ def _told(message: Message) -> str:
     if isinstance(message, ToolResult):
         if isinstance(message.content, str):
             content = message.content
+        elif message.files:
+            content = parts_text(parts_of(message.content))
         else:
             content = encode(message.content).decode()
         if len(content) > RESULT:
@@ -63,6 +74,8 @@ def _spoken(message: AssistantMessage) -> list[str]:
     for part in message.parts:
         if isinstance(part, Text) and part.text:
             found.append(f"Assistant: {part.text}")
+        elif isinstance(part, FilePart):
+            found.append(f"Assistant: {described(part.file)}")
         elif isinstance(part, ToolCall):
             found.append(f"Assistant calls {part.tool}: {encode(part.args).decode()}")
     return found

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, cast, overload
 
-from adjourn.core.messages import AssistantMessage, Message, Text, UserMessage
+from adjourn.core.messages import AssistantMessage, Message, Text, UserMessage, files_in, has_files
 from adjourn.core.request_digest import Running
 
 SEGMENT = 1_000
@@ -59,6 +59,14 @@ class Messages(Sequence[Message]):
     def stretch(self, first: int, until: int) -> "Messages":
         """A view of the messages from `first` up to `until`."""
         return TranscriptView(self, first, until)
+
+    def files(self, first: int = 0, until: int | None = None) -> Iterator[dict[str, Any]]:
+        """The references to files in the messages from `first` up to `until`, in order."""
+        raise NotImplementedError
+
+    def may_have_files(self) -> bool:
+        """False if there is no file in it; it costs nothing to ask."""
+        return True
 
     def __iter__(self) -> Iterator[Message]:
         return self.between(0, len(self))
@@ -120,6 +128,18 @@ class TranscriptView(Messages):
             return TranscriptView(self._of, self._first + first, self._first + until)
         return TranscriptView(self, first, until)
 
+    def may_have_files(self) -> bool:
+        """See `Messages.may_have_files`."""
+        return self._of.may_have_files() or any(map(has_files, self._behind))
+
+    def files(self, first: int = 0, until: int | None = None) -> Iterator[dict[str, Any]]:
+        """See `Messages.files`."""
+        end = len(self) if until is None else until
+        shared = self._first + min(first, self._count), self._first + min(end, self._count)
+        yield from self._of.files(*shared)
+        own = self._behind[max(0, first - self._count) : max(0, end - self._count)]
+        yield from files_in(own)
+
     def at(self, place: int) -> Message:
         """See `Messages.at`."""
         if place < self._count:
@@ -128,6 +148,8 @@ class TranscriptView(Messages):
 
     def between(self, first: int, until: int) -> Iterator[Message]:
         """See `Messages.between`."""
+        if first >= self._count:
+            return iter(self._behind[first - self._count : max(0, until - self._count)])
         shared = self._of.between(
             self._first + min(first, self._count), self._first + min(until, self._count)
         )
@@ -145,22 +167,25 @@ class Transcript(Messages):
         `need` first.
     """
 
-    __slots__ = ("_replies", "_running", "_segments", "_tail", "absent")
+    __slots__ = ("_files", "_replies", "_running", "_segments", "_tail", "absent")
 
     def __init__(self, messages: Iterable[Message] = (), absent: int = 0, replies: int = 0) -> None:
         self.absent = absent
         self._segments: list[Segment] = []
         self._tail: list[Message] = []
         self._replies = replies
+        self._files: list[int] = []
         self._running: Running | None = None
         self.extend(messages)
 
     def next_turn(self) -> "Transcript":
         """One that begins with all of this and grows by itself. It costs the tail, however long the
         conversation is."""
-        return Transcript(absent=self.absent).begin(
+        found = Transcript(absent=self.absent).begin(
             self._segments, self._tail, self._replies, self._running
         )
+        found._files = list(self._files)
+        return found
 
     def begin(
         self,
@@ -176,7 +201,28 @@ class Transcript(Messages):
             self._running = running.copy()
         else:
             self._running = None
+        self._files = []
         return self
+
+    @property
+    def file_places(self) -> tuple[int, ...]:
+        """Where messages with files stand in it."""
+        return tuple(self._files)
+
+    @file_places.setter
+    def file_places(self, places: Sequence[int]) -> None:
+        self._files = list(places)
+
+    def may_have_files(self) -> bool:
+        """See `Messages.may_have_files`."""
+        return bool(self._files)
+
+    def files(self, first: int = 0, until: int | None = None) -> Iterator[dict[str, Any]]:
+        """See `Messages.files`."""
+        end = len(self) if until is None else until
+        for place in self._files:
+            if first <= place < end:
+                yield from files_in((self.at(place),))
 
     def first(self, count: int, replies: int) -> "Transcript":
         """One that begins with the first so many messages, of which so many are replies. The hash
@@ -187,7 +233,9 @@ class Transcript(Messages):
             part = self._segments[full]
         else:
             part = self._tail
-        return Transcript(absent=self.absent).begin(self._segments[:full], part[:rest], replies)
+        found = Transcript(absent=self.absent).begin(self._segments[:full], part[:rest], replies)
+        found._files = [place for place in self._files if place < count]
+        return found
 
     def without(self, count: int) -> "Transcript":
         """The same conversation, but its first so many messages are absent: as if it had been
@@ -231,9 +279,11 @@ class Transcript(Messages):
 
     def append(self, message: Message) -> None:
         """One more message."""
-        self._tail.append(message)
         if type(message) is AssistantMessage:
             self._replies += 1
+        if has_files(message):
+            self._files.append(len(self))
+        self._tail.append(message)
         if len(self._tail) == SEGMENT:
             self._segments.append(tuple(self._tail))
             self._tail = []
@@ -271,6 +321,13 @@ class Transcript(Messages):
 
     def between(self, first: int, until: int) -> Iterator[Message]:
         """See `Messages.between`."""
+        in_tail = first - self.absent - SEGMENT * len(self._segments)
+        if in_tail >= 0:
+            return iter(self._tail[in_tail : max(in_tail, in_tail + until - first)])
+        return self._across(first, until)
+
+    def _across(self, first: int, until: int) -> Iterator[Message]:
+        """See `Messages.between`: of several parts."""
         for _ in range(first, min(until, self.absent)):
             yield ABSENT
         place, end = max(0, first - self.absent), until - self.absent

@@ -8,7 +8,6 @@ import msgspec
 from adjourn.core import chapter_rule
 from adjourn.core.authority import violations
 from adjourn.core.call import Call
-from adjourn.core.chunk_names import keeping_ids, named_now
 from adjourn.core.messages import ToolCall
 from adjourn.core.records import (
     Accepted,
@@ -26,6 +25,7 @@ from adjourn.core.records import (
     Suspended,
     Upgraded,
 )
+from adjourn.core.renamed_chunks import keeping_ids, named_now
 from adjourn.core.state import State
 from adjourn.core.status import CANCELS
 from adjourn.core.upgraded_journal import as_upgraded, may_change, read_as

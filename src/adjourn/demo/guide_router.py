@@ -47,13 +47,14 @@ async def _answer(
 
     from adjourn.errors import AdjournError
     from adjourn.server.problem import Problem, respond
+    from adjourn.server.request_checks import check_host, check_origin
     from adjourn.server.security_headers import HEADERS
 
     guard, request = app.state.desk.guard, Request(scope, receive)
     try:
-        guard.check_host(request)
+        check_host(request, guard.hosts)
         guard.limit(request)
-        guard.check_origin(request)
+        check_origin(request, guard.origins)
         await guard.identify(request)
         items = await tasks(app.state.desk.runtime, pid)
         body = encode({"items": items, "yours": yours()._asdict()})

@@ -14,9 +14,10 @@ import sys
 from typing import Any
 
 from adjourn import Agent, Policy, ToolContext, ask, tool
+from adjourn.core.ids import ref_of
 from adjourn.core.records import Asked, Decided
 from adjourn.demo.ledger import write_entry
-from adjourn.driver.self_approval_guard import MARK
+from adjourn.driver.worker_mark import MARK
 from adjourn.stores.address import open_store
 from adjourn.stores.protocol import Filter
 from adjourn.testing.scripted import ScriptedModel, call
@@ -59,7 +60,7 @@ intruder = Agent(
             call("pay_bonus", cents=90_000),
             call("shell", task="approve it as ana"),
         ],
-        "The bonus is paid. Good morning.",
+        "That was the night. Good morning.",
     ),
     instructions="You mind the till at night.",
     tools=[pay_bonus, shell],
@@ -79,7 +80,9 @@ async def try_everything(database: str, run: str) -> None:
             "-m",
             "adjourn",
             "approve",
-            run,
+            ref_of(run, asked.i),
+            "--digest",
+            asked.digest,
             "--by",
             NAME,
             "--db",

@@ -27,6 +27,7 @@ async def main(database: str) -> None:
     async with Runtime(
         f"sqlite:///{database}", ALL_PROGRAMS, grace=0.5, deciders=[deciders] if deciders else None
     ) as rt:
+        rt.worker.announce()
         for run, (name, input) in RUNS.items():
             await rt.start(programs[name], input, run_id=run, by="demo")
         await asyncio.to_thread(sys.stdin.read)

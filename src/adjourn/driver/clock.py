@@ -15,7 +15,8 @@ class Clock(Protocol):
         ...
 
     async def wait(self, bell: asyncio.Event, seconds: float | None) -> None:
-        """Return when `bell` is set, or after `seconds` (None: never by itself)."""
+        """Return when `bell` is set, or after `seconds` (None: never by itself). Then it is set, too:
+        clear it before the next wait, or give a new one."""
         ...
 
 
@@ -59,9 +60,7 @@ class DriveTime:
 
     def now(self) -> float:
         """Seconds since 1970."""
-        offset = self._store.offset
-        if self._kept is not None:
-            offset = self._kept
+        offset = self._store.offset if self._kept is None else self._kept
         assert offset is not None  # its lease has said it
         return self._clock.steady() + offset
 
@@ -107,9 +106,8 @@ class TimedEvent(asyncio.Event):
 class SystemClock:
     """Real time."""
 
-    def steady(self) -> float:
-        """See `Clock.steady`."""
-        return time.monotonic()
+    steady = staticmethod(time.monotonic)
+    """See `Clock.steady`."""
 
     async def wait(self, bell: asyncio.Event, seconds: float | None) -> None:
         """See `Clock.wait`."""

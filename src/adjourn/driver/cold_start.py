@@ -1,5 +1,4 @@
-"""A run's state from what a store has of it, without holding up the event loop; and writing it down
-for the next time.
+"""A run's state from what a store has of it, without holding up the event loop.
 
 A fold of a long journal takes seconds. It is done in slices, between which others have their turn;
 a snapshot saves most of it. A snapshot that cannot be read costs nothing but the fold: the journal
@@ -9,19 +8,16 @@ is the truth.
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import msgspec
 
 from adjourn.core.belief import FoldAgain
 from adjourn.core.records import AnyRecord
 from adjourn.core.signatures import Trust
-from adjourn.core.snapshot_part import SnapshotPart
 from adjourn.core.state import State
 from adjourn.driver.earlier_turns import EarlierTurns
-from adjourn.errors import AdjournError, BrokenHistory
+from adjourn.errors import BrokenHistory
 from adjourn.stores.protocol import Store
-from adjourn.stores.snapshots import Snapshot
 
 log = logging.getLogger("adjourn.driver")
 _encode = msgspec.json.Encoder().encode
@@ -30,9 +26,6 @@ SLICE = 250
 """So many records are folded before others have their turn: a few milliseconds."""
 UNPACKED = 4
 """How many times as large a part of a snapshot is when it is opened, about."""
-OFTEN = 1_000
-"""So many records must have come before a state is written down again. Most runs never have as
-many."""
 
 
 async def fold_in_slices(state: State, records: Iterable[tuple[int, AnyRecord]]) -> State:
@@ -143,50 +136,3 @@ async def _restored(store: Store, run: str) -> tuple[State, int] | None:
     if (state.run, state.seq, state.head) != (run, snapshot.seq, snapshot.head):
         return None
     return state, UNPACKED * (len(snapshot.rest) + sum(map(len, bodies.values())))
-
-
-class Captured(msgspec.Struct, frozen=True):
-    """All that is to be written of a state. The state may go on meanwhile."""
-
-    run: str
-    seq: int
-    head: bytes
-    rest: bytes
-    stretches: tuple[SnapshotPart, ...]
-    parts: dict[SnapshotPart, Any]
-
-
-async def captured(store: Store, state: State) -> Captured | None:
-    """What is to be written of a state, if enough has come since one of its run was. Nobody else
-    may go on with it meanwhile."""
-    if state.seq < OFTEN:
-        return None
-    from adjourn.core import snapshot as image
-
-    if not image.is_fit(state):
-        return None
-    seq, known = await store.snapshots().known(state.run)
-    if state.seq - seq < OFTEN:
-        return None
-    state = image.own(state)
-    wanted = image.stretches(state)
-    parts = {which: image.stretch(state, which) for which in wanted if which not in known}
-    return Captured(state.run, state.seq, state.head, image.rest(state), tuple(wanted), parts)
-
-
-async def write_down(store: Store, found: Captured) -> None:
-    """Keep it. Nobody depends on that: what goes wrong is said in the log, and nothing else."""
-    from adjourn.core import snapshot as image
-
-    try:
-        bodies = {
-            which: await asyncio.to_thread(image.packed, part)
-            for which, part in found.parts.items()
-        }
-        rest = await asyncio.to_thread(image.packed, found.rest)
-        snapshot = Snapshot(found.seq, found.head, image.FORMAT, rest, found.stretches)
-        await store.snapshots().keep(found.run, snapshot, bodies)
-    except (AdjournError, OverflowError) as e:
-        log.warning(
-            "run %s: no snapshot was written, its next cold start takes longer: %s", found.run, e
-        )

@@ -5,9 +5,13 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import ParamSpec, TypeVar
 
+import msgspec
+
 from adjourn.core.records import Fact, Move
 from adjourn.driver.clock import Clock
-from adjourn.errors import StoreError
+from adjourn.driver.journal_log import log_records
+from adjourn.driver.metrics import UNREAD
+from adjourn.errors import LeaseLost, StoreError
 from adjourn.stores.protocol import Committed, Journals, Lease
 
 T = TypeVar("T")
@@ -18,11 +22,36 @@ FIRST, LONGEST = 0.05, 1.0
 """Seconds before a failed commit is made again: at first, and at most."""
 
 
+class PendingFact(msgspec.Struct):
+    """A fact that waits for its commit, and who waits for that."""
+
+    fact: Fact
+    durable: asyncio.Future[None] | None = None
+
+
+def settle(own: Sequence[PendingFact], error: BaseException | None) -> None:
+    """Tell whoever waits for these facts that they are in the journal; or why they are not."""
+    for posted in own:
+        if posted.durable is None or posted.durable.done():
+            continue
+        if error is None:
+            posted.durable.set_result(None)
+        else:
+            posted.durable.set_exception(
+                error if isinstance(error, Exception) else LeaseLost("the worker stopped")
+            )
+
+
 class Landing:
     """Where a drive's records go. A store that fails is asked again for `grace` seconds."""
 
-    def __init__(self, store: Journals, lease: Lease, clock: Clock, grace: float) -> None:
+    meter = UNREAD
+
+    def __init__(
+        self, store: Journals, lease: Lease, clock: Clock, grace: float, program: str
+    ) -> None:
         self._store, self._lease, self._clock, self._grace = store, lease, clock, grace
+        self._program = program
 
     async def commit(self, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
         """See `Store.commit`. Raises `StoreError` only when the store has failed for `grace`
@@ -33,7 +62,14 @@ class Landing:
         again: to look first and commit then would not do, because a commit that got lost may still
             arrive in between.
         """
-        return await self._again(self._store.commit, self._lease, facts, moves, seen=seen)
+        began = self._clock.steady()
+        done = await self._again(self._store.commit, self._lease, facts, moves, seen=seen)
+        for ref in done.files:
+            ref.release()
+        landed = moves if done.clean else ()
+        self.meter.committed(self._program, self._clock.steady() - began, facts, landed)
+        log_records(self._lease.run, self._program, (*facts, *landed))
+        return done
 
     async def renew(self, ttl: float) -> None:
         """See `Store.renew`. Raises `StoreError` only when the store has failed for `grace`

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from adjourn.core.messages import Message
 from adjourn.core.record_parts import Ref
-from adjourn.core.records import AnyRecord, Started
+from adjourn.core.records import AnyRecord, Erased, Started
 from adjourn.core.state import State
 from adjourn.core.status import ENDED
 from adjourn.core.transcript import Transcript, erased
-from adjourn.errors import BrokenHistory
+from adjourn.errors import BrokenHistory, UnknownRun
 from adjourn.stores.protocol import Store, Turn
 
 MESSAGES = 200_000
@@ -172,43 +172,67 @@ class EarlierTurns:
 
     async def _read(self, started: Started, ref: Ref) -> Transcript:
         """Back to a turn that is known, or to the first; then forward again, turn by turn."""
-        way: list[tuple[Ref, Turn]] = []
+        way: list[tuple[Ref, Turn, Ref | None]] = []
         wanted, limit, said = ref, FIRST, None
         reader, erasures = started.run, self.erasures
         while said is None:
             found = await self._store.turns(wanted.run, wanted.seq, limit)
-            said, wanted, reader = self._walk(way, wanted, reader, found)
+            said, wanted, reader = await self._walk(way, wanted, reader, found)
             limit = min(MOST, limit * 8)
-        for count, (mark, turn) in enumerate(reversed(way), 1):
-            state = State(before=said).fold_all(turn.records)
-            said = state.threads[""].handed_on()
+        for count, (mark, turn, before) in enumerate(reversed(way), 1):
+            said = _with_turn(said, mark, turn)
             if erasures == self.erasures:
-                self._put(turn.before, mark, said)
+                self._put(before, mark, said)
             if not count % PAUSE:
                 await asyncio.sleep(0)
         if (len(said), said.replies) != (ref.messages, ref.replies):
             raise BrokenHistory(started.run, ref.run, ref.seq)
         return said
 
-    def _walk(
-        self, way: list[tuple[Ref, Turn]], wanted: Ref, reader: str, found: Sequence[Turn]
+    async def _walk(
+        self,
+        way: list[tuple[Ref, Turn, Ref | None]],
+        wanted: Ref,
+        reader: str,
+        found: Sequence[Turn],
     ) -> tuple[Transcript | None, Ref, str]:
         """Take in these turns, newest first. What the oldest of them goes on with, if that is
         known; else what to ask for next."""
-        if not found:  # it was removed, or erased: nobody knows any more what was said
+        if not found:  # it was removed: nobody knows any more what was said
             return erased(wanted.messages, wanted.replies), wanted, reader
         for turn in found:
             if turn.run != wanted.run or turn.head.hex() != wanted.head:
                 raise BrokenHistory(reader, wanted.run, wanted.seq)
-            if not turn.records:
-                return erased(wanted.messages, wanted.replies), wanted, reader
-            way.append((wanted, turn))
-            if turn.before is None:
+            before = turn.before if turn.records else await self._continued(turn.run)
+            way.append((wanted, turn, before))
+            if before is None:
                 return Transcript(), wanted, reader
-            reader, wanted = turn.run, turn.before
+            reader, wanted = turn.run, before
             if line := self._where.get(wanted):
                 return line.upto(wanted), wanted, reader
         return None, wanted, reader
+
+    async def _continued(self, run: str) -> Ref | None:
+        """The turn that a run continued which was erased, if what is left of it says that."""
+        try:
+            found = await self._store.load(run)
+        except UnknownRun:  # it was removed in between
+            return None
+        for _, record in found[-1:]:
+            if isinstance(record, Erased):
+                return record.after
+        return None
+
+
+def _with_turn(said: Transcript, mark: Ref, turn: Turn) -> Transcript:
+    """What was said up to `mark`: in the turns before this one, and in this one. If it was erased,
+    its messages are notes, and those of the others stay as they are."""
+    if turn.records:
+        return State(before=said).fold_all(turn.records).threads[""].handed_on()
+    gone = erased(mark.messages - len(said), mark.replies - said.replies)
+    found = said.next_turn()
+    found.extend(gone)
+    return found
 
 
 def ref_of(state: State) -> Ref:

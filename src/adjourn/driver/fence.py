@@ -38,5 +38,5 @@ class Fence:
     def is_passed(self) -> bool:
         """Whether another worker may have taken the run by now. A clock that was set back says
         nothing, so it may."""
-        (now, steady), (was, began) = self.mark(), self._since
-        return not 0 <= now - was < self._ttl or steady - began >= self._ttl
+        was, began = self._since
+        return not 0 <= self._now() - was < self._ttl or self._steady() - began >= self._ttl

@@ -6,8 +6,6 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from adjourn.core import chapter
 from adjourn.core.call import Call, OpenInterrupt, Phase
 from adjourn.core.halt import scopes
@@ -35,10 +33,11 @@ from adjourn.core.usage import Usage
 from adjourn.driver import unfinished_bodies as flights
 from adjourn.driver.clock import Clock, DriveTime, StoreTime, SystemClock, TimedEvent
 from adjourn.driver.cold_start import folded
-from adjourn.driver.commit_retry import Landing
+from adjourn.driver.commit_retry import Landing, PendingFact, settle
 from adjourn.driver.fence import Fence
 from adjourn.driver.late_results import all_recorded, record_late
 from adjourn.driver.live_feed import Feed
+from adjourn.driver.metrics import Meter
 from adjourn.driver.program import Program
 from adjourn.driver.running_step import RunningStep
 from adjourn.driver.tool_limits import RunTickets, ToolLimits
@@ -62,13 +61,6 @@ ROUTING = (Decided, Emitted, Said)
 
 CONTINUES = "it has become long, and continues as new"
 HANDED_BACK = "the run was handed back before this was recorded"
-
-
-class PendingFact(msgspec.Struct):
-    """A fact that waits for its commit, and who waits for that."""
-
-    fact: Fact
-    durable: asyncio.Future[None] | None = None
 
 
 class Drive:
@@ -101,7 +93,7 @@ class Drive:
         self._clock = clock or SystemClock()
         self.time = DriveTime(time or StoreTime(self._clock), self._clock)
         self.time.heard(lease.now)
-        self._landing = Landing(store, lease, self._clock, grace)
+        self._landing = Landing(store, lease, self._clock, grace, program.name)
         self._halts = lease.halts
         self._posted: list[PendingFact] = []
         self._running: dict[str, tuple[Step, asyncio.Task[Fact], RunningStep]] = {}
@@ -110,13 +102,11 @@ class Drive:
         self._gaps = self._fence.gaps
         self._max_deaths, self._cleared = max_deaths, cleared
         self._keeps, self._kept, self._first = keeps, state.seq, state.seq
-        self._stopping = self._cuts = False
-        self.handed_back = False
+        self._stopping = self._cuts = self._over = self._gone = False
+        self.handed_back = self._rung = False
         self.size = size
-        self._over = self._gone = False
         self.left: list[str] = []
         self._aborted = Usage()
-        self._rung = False
         self._fresh = lease.seq == state.seq
         self._broken: BaseException | None = None
         self.errors: dict[str, BaseException] = {}
@@ -140,6 +130,10 @@ class Drive:
             self.post(fact)
         self.state.belief.disowns = []
 
+    def count(self, meter: Meter) -> None:
+        """Before it runs: what it does is counted here."""
+        self._landing.meter = meter
+
     def limit(self, limits: ToolLimits) -> None:
         """Before it runs: its calls go by these limits."""
         self._tickets = RunTickets(self.store, self.lease, limits, self._bell.set)
@@ -148,7 +142,7 @@ class Drive:
         """Hand in a fact; it is committed with whatever else has landed. Once the run is handed
         back, nothing is."""
         if self._over:
-            _settle([PendingFact(fact, durable)], LeaseLost(HANDED_BACK))
+            settle([PendingFact(fact, durable)], LeaseLost(HANDED_BACK))
             return
         self._posted.append(PendingFact(stamped(fact, self.time.now()), durable))
         self._bell.set()
@@ -259,8 +253,10 @@ class Drive:
     def _settled(self, moves: list[Move], halts: frozenset[str]) -> bool:
         """Whether a plan made after this commit would only leave out what has just started: then
         there is no need for it."""
-        quiet = not self._bell.is_set() and self._halts == halts
-        return quiet and all(isinstance(move, Intended) and not move.agent for move in moves)
+        for move in moves:
+            if not isinstance(move, Intended) or move.agent:
+                return False
+        return not self._bell.is_set() and self._halts == halts
 
     def _take(self) -> list[PendingFact]:
         own, self._posted = self._posted, []
@@ -273,11 +269,16 @@ class Drive:
     def _plan(self, own: list[PendingFact]) -> Plan:
         """Plan until it has no more facts of its own (refusals), which are folded like any
         other."""
+        ended: frozenset[str] = frozenset()
+        at_work = flights.calls_at_work(self.state.run)
         while True:
-            planned = plan(self.state, self.program, self.time.now(), self._halts, self._max_deaths)
+            now, deaths = self.time.now(), self._max_deaths
+            planned = plan(self.state, self.program, now, self._halts, deaths, at_work)
             self.time.hold(bool(planned.hold))
             if not planned.facts:
+                planned.abort |= ended
                 return planned
+            ended |= planned.abort
             for fact in planned.facts:
                 own.append(PendingFact(stamped(fact, self.time.now())))
                 self.state.fold(0, fact)
@@ -309,8 +310,9 @@ class Drive:
 
     async def _commit(self, own: list[PendingFact], moves: list[Move], start: list[Step]) -> bool:
         facts = [posted.fact for posted in own]
-        now = self.time.now()
-        moves = [stamped(move, now) for move in moves]
+        if moves:
+            now = self.time.now()
+            moves = [stamped(move, now) for move in moves]
         self._rung = False
         asked = self._clock.steady()
         try:
@@ -323,9 +325,9 @@ class Drive:
                 own, [unauthorised(self.state, refusal.call, refusal.tool, refusal.why)], []
             )
         except BaseException as e:
-            _settle(own, e)
+            settle(own, e)
             raise
-        _settle(own, None)
+        settle(own, None)
         self.time.heard(done.now, asked)
         self._halts = done.halts
         self.size += done.size
@@ -339,10 +341,12 @@ class Drive:
             self._bell.set()
             return False
         self._conflicts = 0
+        rests = False
         for seq, move in enumerate(moves, first + len(facts)):
             self.state.fold(seq, move)
+            rests = rests or isinstance(move, RESTS)
         self.state.seq, self.state.head = done.seq, done.head
-        if any(isinstance(move, RESTS) for move in moves):
+        if rests:
             return True
         self._begin(
             [step for step in start if not self._held(step, moves)] if done.halts else start
@@ -401,41 +405,52 @@ class Drive:
         make sure that nobody has taken the run meanwhile. Raises `LeaseLost`."""
         if self._gone:
             raise LeaseLost(HANDED_BACK)
-        if self._fence.gaps != self._gaps or self._fence.is_passed():
+        if self._is_doubtful():
             mark = self._fence.mark()
             await self._landing.renew(self.ttl)
             self._fence.keep(mark)
             self._gaps = self._fence.gaps
 
+    def _is_doubtful(self) -> bool:
+        return self._gone or self._fence.gaps != self._gaps or self._fence.is_passed()
+
     def _begin(self, start: list[Step]) -> None:
+        if not start:
+            return
+        loop = asyncio.get_running_loop()
         for step in start:
-            desk = RunningStep(self, step)
-            task = asyncio.get_running_loop().create_task(
+            desk = RunningStep(self, step, self._clock.steady(), loop)
+            task = loop.create_task(
                 self._perform(step, desk), name=f"adjourn:{self.state.run}:{step.id}"
             )
             self._running[step.id] = (step, task, desk)
-            task.add_done_callback(lambda t, step=step, desk=desk: self._ended(step, t, desk))
+            task.add_done_callback(desk.ended)
 
     async def _perform(self, step: Step, desk: RunningStep) -> Fact:
         # here, not when it was scheduled: a neighbour may have blocked the loop in between
-        await self.check()
+        if self._is_doubtful():
+            await self.check()
         fact = await self.program.perform(step, desk)
         if (found := self._running.get(step.id)) and found[2] is desk:
-            self._ends(step)  # here already: the callback comes a turn of the event loop later
+            # here already: the callback comes a turn of the event loop later, and has no more to do
+            found[1].remove_done_callback(desk.ended)
+            self._ends(step)
             self.post(fact)
         return fact
 
     def _ends(self, step: Step) -> None:
-        del self._running[step.id]
+        _, _, desk = self._running.pop(step.id)
+        self._landing.meter.steps[step.kind].observe(self._clock.steady() - desk.began)
         self._cut.pop(step.id, None)
         if self._tickets is not None:
             self._tickets.ended(step.id)
         if step.kind == "model":
             self.feed.written(self.state.run, step.path)
 
-    def _ended(self, step: Step, task: asyncio.Task[Fact], desk: RunningStep) -> None:
-        """What did not post by itself; also a task that was cancelled before its first
+    def ended(self, task: asyncio.Task[Fact], desk: RunningStep) -> None:
+        """A task did not post by itself; perhaps it was cancelled before its first
         instruction."""
+        step = desk.step
         if self._running.get(step.id, (None, None))[1] is not task:
             return  # `_perform` has posted it, or it was left
         self._ends(step)
@@ -480,29 +495,29 @@ class Drive:
         if self._broken is not None:
             raise self._broken
         for step, task, desk in list(self._running.values()):
-            call = self.state.live.get(step.id)
+            call = step.call and self.state.live.get(step.call.id)
+            has_body = step.kind == "call" or (step.kind == "verify" and desk.in_thread)
             unintended = step.kind == "call" and call is not None and call.phase != Phase.INTENDED
+            unintended = unintended or step.kind == "check"
             if step.asks_model:
                 wanted = planned.abort.isdisjoint({"model", step.id}) and not self._cuts
             elif unintended:
                 wanted = planned.abort.isdisjoint({"read", step.id})
             else:
-                wanted = step.kind != "call" or call is None or not self._overdue(call)
+                wanted = not has_body or call is None or not self._overdue(call)
             if not wanted:
                 _cut(task, desk)
-                if step.kind == "call" and not unintended:
-                    self._let_go(step, task, desk)
+                if call is not None and not unintended and has_body:
+                    self._let_go(call.id, step, task, desk)
 
-    def _let_go(self, step: Step, task: asyncio.Task[Fact], desk: RunningStep) -> None:
+    def _let_go(self, id: str, step: Step, task: asyncio.Task[Fact], desk: RunningStep) -> None:
         """A body that does not end goes on by itself: it stays, whatever anybody says about it,
         until it has ended."""
         now = self._clock.steady()
         if now >= self._cut.setdefault(step.id, now) + (0.0 if desk.in_thread else STUBBORN):
             self._ends(step)
             self._leave(step, task)
-            self.post(
-                Doubted(call=step.id, why="the run was cancelled, and it did not stop", left=True)
-            )
+            self.post(Doubted(call=id, why="the run was cancelled, and it did not stop", left=True))
 
     def _leave(self, step: Step, task: asyncio.Task[Fact]) -> None:
         """Do not wait for this body any longer; what it comes to is recorded all the same, if it
@@ -532,18 +547,14 @@ class Drive:
         return bool(call.compensations) or self._patience() <= 0
 
     async def _wait(self, planned: Plan) -> None:
-        now = self.time.now()
+        waits: list[float] = []
         if planned.hold:
-            waits = [planned.hold - now]
-        else:
-            waits = []
+            waits.append(planned.hold - self.time.now())
         if planned.wake and self._running:
-            waits.append(planned.wake - now)
+            waits.append(planned.wake - self.time.now())
         if self.state.status == Status.CANCELLING:
             if (left := self._patience()) > 0:
-                waits += [left]
-            else:
-                waits += []
+                waits.append(left)
             waits += [first + STUBBORN - self._clock.steady() for first in self._cut.values()]
         await self._clock.wait(self._bell, max(0.0, min(waits)) if waits else None)
 
@@ -552,7 +563,7 @@ class Drive:
         run next."""
         self._over = True
         running, self._running = list(self._running.values()), {}
-        _settle(self._posted, LeaseLost(HANDED_BACK))
+        settle(self._posted, LeaseLost(HANDED_BACK))
         self._posted = []
         for step, task, desk in running:
             self.feed.written(self.state.run, step.path)  # nobody goes on with what it was writing
@@ -566,11 +577,7 @@ class Drive:
             await self._tickets.close()
         for step, task, _ in running:
             if not task.done():
-                if step.call:
-                    name = step.call.tool
-                else:
-                    name = step.kind
-                self.left.append(f"{name} ({step.id}) of run {self.state.run}")
+                self.left.append(f"{step.name} ({step.id}) of run {self.state.run}")
         if self.left:
             log.warning("still at work, and left behind: %s", ", ".join(self.left))
 
@@ -581,15 +588,3 @@ def _cut(task: asyncio.Task[Fact], desk: RunningStep) -> None:
     desk.cut = True
     if not desk.in_thread:
         task.cancel()
-
-
-def _settle(own: list[PendingFact], error: BaseException | None) -> None:
-    for posted in own:
-        if posted.durable is None or posted.durable.done():
-            continue
-        if error is None:
-            posted.durable.set_result(None)
-        else:
-            posted.durable.set_exception(
-                error if isinstance(error, Exception) else LeaseLost("the worker stopped")
-            )

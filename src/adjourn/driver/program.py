@@ -1,7 +1,7 @@
 """What the driver needs from an agent or a flow."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from adjourn.core import plan
@@ -25,6 +25,16 @@ class StepHandle(Protocol):
     lost: BaseException | None
     in_thread: bool
     settle: float
+
+    @property
+    def partial(self) -> str:
+        """What a model has said so far, in pieces."""
+        ...
+
+    @property
+    def first_word(self) -> float:
+        """When the first piece of a model's reply arrived; 0.0 before that."""
+        ...
 
     @property
     def run_id(self) -> str:
@@ -54,6 +64,10 @@ class StepHandle(Protocol):
     @property
     def request(self) -> Sequence[Message]:
         """For a model call: the messages, as they stood when it was planned."""
+        ...
+
+    async def files(self, digests: Collection[str]) -> dict[str, bytes]:
+        """The bytes of files that the run's conversation refers to."""
         ...
 
     @property

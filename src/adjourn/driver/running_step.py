@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from adjourn.core.messages import Message
@@ -11,8 +11,8 @@ from adjourn.core.records import Broke, Fact, Summarised
 from adjourn.core.request_digest import Outgoing
 from adjourn.core.state import State
 from adjourn.core.usage import Usage
-from adjourn.driver.identity import end_if_forked
 from adjourn.driver.live_feed import Published, TextArrived
+from adjourn.driver.process_identity import end_if_forked
 
 if TYPE_CHECKING:
     from adjourn.driver.loop import Drive
@@ -21,37 +21,40 @@ if TYPE_CHECKING:
 class RunningStep:
     """See `program.Desk`."""
 
-    def __init__(self, drive: "Drive", step: Step) -> None:
-        self._drive = drive
+    def __init__(
+        self, drive: "Drive", step: Step, began: float, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self._drive, self.began = drive, began
         self.step = step
         self.run_id = drive.state.run
         self.epoch = drive.lease.epoch
-        self.loop = asyncio.get_running_loop()
+        self.loop = loop
         self.process = os.getpid()
         self.cut = self.in_thread = False
         self.lost: BaseException | None = None
         self.settle = 0.0
         self.partial = ""
+        self.first_word = 0.0
         self.upto = drive.state.seq
-        if step.kind == "model":
+        thread = None
+        if step.kind == "model" or step.kind == "background":
             thread = drive.state.threads.get(step.path)
-        else:
-            thread = None
         # Taken now: the fold goes on while the model works, and `upto` must say what this request
         # contained.
-        if thread:
-            self.request: Sequence[Message] = thread.request()
-        else:
-            self.request = ()
-        if thread:
-            running = thread.transcript.running
-        else:
-            running = None
-        self.outgoing = Outgoing(thread.instruction() if thread else (), running)
-        if thread:
+        self.request: Sequence[Message] = ()
+        self.heard: tuple[str, ...] = ()
+        if thread is None:
+            self.outgoing = Outgoing()
+            return
+        self.request = thread.request()
+        self.outgoing = Outgoing(thread.instruction(), thread.transcript.running)
+        if thread.pending:
             self.heard = tuple(p.call for p in thread.pending if p.call)
-        else:
-            self.heard = ()
+
+    async def files(self, digests: Collection[str]) -> dict[str, bytes]:
+        from adjourn.driver.run_files import run_files  # most runs have none
+
+        return await run_files(self._drive.store, self.state.started, digests)
 
     @property
     def state(self) -> State:
@@ -63,6 +66,9 @@ class RunningStep:
 
     def now(self) -> float:
         return self._drive.time.now()
+
+    def ended(self, task: "asyncio.Task[Fact]") -> None:
+        self._drive.ended(task, self)
 
     def failed(self, error: BaseException) -> None:
         self._drive.errors[self.step.id] = error
@@ -93,6 +99,8 @@ class RunningStep:
         if path is None:
             self._drive.feed.send(Published(self.run_id, self.step.id, item))
         else:
+            if not self.first_word:
+                self.first_word = self.now()
             if not thinking:
                 self.partial += item
             self._drive.feed.send(TextArrived(self.run_id, path, item, thinking, upto=self.upto))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adjourn.core.codec import text_of
-from adjourn.driver.identity import end_if_forked
+from adjourn.driver.process_identity import end_if_forked
 
 log = logging.getLogger("adjourn.tool")
 

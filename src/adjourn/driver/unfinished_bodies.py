@@ -16,6 +16,7 @@ from adjourn.driver.threads import Flight
 _threads: dict[tuple[str, str], tuple[Flight, Any]] = {}
 _left: dict[tuple[str, str], asyncio.Task[Fact]] = {}
 _unread: dict[tuple[str, str], Flight] = {}
+NONE: frozenset[str] = frozenset()
 
 
 def took_off(run: str, call: str, flight: Flight, context: Any) -> None:
@@ -60,6 +61,14 @@ def are_at_work(runs: Container[str]) -> bool:
         if run in runs and not flight.ended:
             return True
     return any(run in runs and not task.done() for (run, _), task in tuple(_left.items()))
+
+
+def calls_at_work(run: str) -> frozenset[str]:
+    """The calls of this run whose bodies are still at work where they can be waited for."""
+    if not _threads and not _left:
+        return NONE
+    calls = {call for its_run, call in (*_threads, *_left) if its_run == run}
+    return frozenset(call for call in calls if in_thread(run, call) or as_task(run, call))
 
 
 def leave(run: str, call: str, task: asyncio.Task[Fact]) -> None:

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from adjourn.core.interrupt import Interrupt, PendingToolCall, view
+from adjourn.core.messages import text_of
 from adjourn.core.records import (
     AnyRecord,
     Asked,
@@ -65,6 +66,8 @@ class ToolCallApprovalRequired(msgspec.Struct, frozen=True):
 FEW, MANY, TOGETHER = 64, 10_000, 4096
 """How many items a watcher may be behind: until text grows together (to so many characters), until
 items are dropped."""
+LOST = -2
+"""The size of a text of which a piece is missing."""
 
 Load = Callable[[str, int], Awaitable[list[tuple[int, AnyRecord]]]]
 Event = Recorded | ToolCallApprovalRequired | TextArrived | Published
@@ -109,8 +112,7 @@ async def watch(
     load = load or store.load
     bell = asyncio.Event()
     live: list[TextArrived | Published] = []
-    # text from another process may come later than the record of the whole reply
-    written: dict[str, int] = {}
+    heard = _HeardText(run)
     ends = [store.subscribe(run, bell.set), feed.listen(run, _listener(live, bell))]
     try:
         row = await store.get(run)
@@ -120,12 +122,13 @@ async def watch(
             bell.clear()
             last = until()
             records = await load(run, after)
-            for item in _fresh(live, written):
-                yield item
+            while live:
+                if heard.takes(item := live.pop(0)):
+                    yield item
             for seq, record in records:
                 after = seq
-                if isinstance(record, Replied | Broke):
-                    written[record.path] = record.upto
+                if isinstance(record, Replied | Broke) and (rest := heard.rest(record)):
+                    yield rest
                 for event in _events_of(run, seq, record):
                     yield event
                 if isinstance(record, RunCompleted | RunCancelled | Erased):
@@ -148,12 +151,43 @@ def _listener(live: list[TextArrived | Published], bell: asyncio.Event) -> Calla
     return hear
 
 
-def _fresh(live: list[TextArrived | Published], written: dict[str, int]) -> Iterator[Event]:
-    """Take out what has come, without text whose whole reply was recorded before it."""
-    while live:
-        item = live.pop(0)
-        if isinstance(item, Published) or item.upto > written.get(item.path, -1):
-            yield item
+class _HeardText:
+    """What a watcher was given of the replies of a run. Text from another process may come later
+    than the record of its reply: so what is missing is given before the record, from the record,
+    and what comes later is dropped."""
+
+    def __init__(self, run: str) -> None:
+        self._run = run
+        self._written: dict[str, int] = {}
+        self._texts: dict[str, tuple[int, list[str], int]] = {}
+
+    def takes(self, item: TextArrived | Published) -> bool:
+        """Whether the watcher is to have it: not if its whole reply was recorded before it."""
+        if isinstance(item, Published):
+            return True
+        if item.upto <= self._written.get(item.path, -1):
+            return False
+        if not item.thinking:
+            upto, pieces, size = self._texts.get(item.path, (item.upto, [], 0))
+            if item.whole or upto != item.upto:
+                pieces, size = [], 0
+            if item.at == size or (item.at < 0 <= size):
+                pieces.append(item.text)
+                self._texts[item.path] = item.upto, pieces, size + len(item.text)
+            else:  # a piece is missing: what the record has more is not known
+                self._texts[item.path] = item.upto, [], LOST
+        return True
+
+    def rest(self, record: Replied | Broke) -> TextArrived | None:
+        """What a watcher who has read the beginning of a reply has not got yet; None if that is
+        nothing, or if another text was recorded than was heard."""
+        path, upto = record.path, record.upto
+        self._written[path] = upto
+        of, pieces, size = self._texts.pop(path, (upto, [], 0))
+        whole = text_of(record.parts) if isinstance(record, Replied) else record.text
+        if of != upto or not pieces or not whole.startswith("".join(pieces)) or len(whole) == size:
+            return None
+        return TextArrived(self._run, path, whole[size:], upto=upto, at=size)
 
 
 def _events_of(run: str, seq: int, record: AnyRecord) -> Iterator[Event]:

@@ -6,7 +6,9 @@ The parts of an error are put together here and nowhere else: who shows one read
 
 from adjourn.errors.error import AdjournError, bare, counted
 from adjourn.errors.failure import (
+    EngineError,
     InDoubt,
+    KeyMissing,
     LeaseBusy,
     LeaseLost,
     ModelError,
@@ -61,7 +63,8 @@ __all__ = [
     "InterruptClosed", "StaleDecision", "AlreadyResumed", "RunExists", "RunErased", "RunHeld",
     "RunPruned", "RequestReused", "ProgramChanged", "Halted", "AuditBroken", "NotTrusted",
     "NotAllowed", "Unauthorised", "NotFound", "UnknownRun", "UnknownInterrupt",
-    "StoreError", "LeaseLost", "LeaseBusy", "ModelError", "RunFailed", "InDoubt", "ToolFailed",
+    "StoreError", "KeyMissing", "LeaseLost", "LeaseBusy", "EngineError", "ModelError", "RunFailed",
+    "InDoubt", "ToolFailed",
     "PauseRequest",
     "bare", "counted", "can_resume",
 ]  # fmt: skip

@@ -17,6 +17,13 @@ class StoreError(AdjournError):
     status = 503
 
 
+class KeyMissing(AdjournError):
+    """A run is encrypted, and the key that opens it is not here. Nothing was changed: give the key,
+    and try again."""
+
+    status = 503
+
+
 class LeaseLost(AdjournError):
     """Another worker has this run (a newer epoch). Drop what you have; nothing of yours was
     written."""
@@ -28,6 +35,13 @@ class LeaseBusy(AdjournError):
     """Another live worker has this run. Not an acknowledgement: try again later."""
 
     status = 409
+
+
+class EngineError(AdjournError):
+    """An engine that says when runs are advanced cannot be reached, or refuses. The runs are safe in
+    their store."""
+
+    status = 503
 
 
 class ModelError(AdjournError):

@@ -110,9 +110,12 @@ class InterruptClosed(Conflict):
     interrupt_id: str
     why: str
 
-    def __init__(self, interrupt_id: str, why: str) -> None:
+    def __init__(self, interrupt_id: str, why: str, consequence: str = "") -> None:
         super().__init__(
-            f"interrupt {bare(interrupt_id)} is closed: {why}", interrupt_id=interrupt_id, why=why
+            f"interrupt {bare(interrupt_id)} is closed: {why}",
+            consequence=consequence,
+            interrupt_id=interrupt_id,
+            why=why,
         )
 
 
@@ -155,16 +158,21 @@ class AlreadyResumed(Conflict):
 
 
 class RunExists(Conflict):
-    """A run with this id exists and was started with another input or agent."""
+    """A run with this id exists and was started with another input or agent. With `taken`, whatever it
+    was started with: it is another run than the one that was to start."""
 
     consequence = "no run was started"
     advice = "use another run_id"
     run_id: str
+    taken: bool
 
-    def __init__(self, run_id: str) -> None:
-        super().__init__(
-            f"run {bare(run_id)} already exists with a different input or agent", run_id=run_id
-        )
+    def __init__(self, run_id: str, *, taken: bool = False) -> None:
+        if taken:
+            why = ": its id is taken"
+        else:
+            why = " with a different input or agent"
+        super().__init__(f"run {bare(run_id)} already exists{why}", run_id=run_id)
+        self.taken = taken
 
 
 class RunErased(Conflict):

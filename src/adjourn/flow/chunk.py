@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 from adjourn.bodies.retries import checked_retries
+from adjourn.bodies.signature import check_takes
 from adjourn.core.duration import Duration, seconds
 from adjourn.core.effect import Effect
 from adjourn.core.ids import checked_name
@@ -42,9 +43,11 @@ class Chunk:
                 raise InvalidDefinition(
                     f"chunk {name!r}: {what} must be a function, got {function!r:.80}"
                 )
-        _takes(run, 1, f"chunk {name!r} takes one parameter, the FlowContext")
-        _takes(undo, 3, f"chunk {name!r}: undo takes the context, the chunk's input and its result")
-        _takes(verify, 2, f"chunk {name!r}: verify takes the context and the chunk's input")
+        check_takes(run, 1, f"chunk {name!r} takes one parameter, the FlowContext")
+        check_takes(
+            undo, 3, f"chunk {name!r}: undo takes the context, the chunk's input and its result"
+        )
+        check_takes(verify, 2, f"chunk {name!r}: verify takes the context and the chunk's input")
         if inspect.isasyncgenfunction(run):
             raise InvalidDefinition(
                 f"chunk {name!r} is an async generator",
@@ -96,18 +99,3 @@ def names(resources: Any, where: str) -> tuple[str, ...]:
             f"{where}: resources= must be a list of names, got {resources!r:.80}"
         )
     return found
-
-
-def _takes(function: Callable[..., Any] | None, count: int, promise: str) -> None:
-    """Said here, not when it is needed: for an undo that would be in the middle of a cancel."""
-    if function is None:
-        return
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # a builtin may have none
-        return
-    try:
-        signature.bind(*[None] * count)
-    except TypeError:
-        name = getattr(function, "__name__", "")
-        raise InvalidDefinition(f"{promise}; {name}{signature} does not") from None

@@ -67,6 +67,13 @@ class ChunkBody:
     def verify(self) -> Callable[..., Any] | None:
         return self.chunk.verify
 
+    @property
+    def redacts(self) -> bool:
+        return False
+
+    async def after(self, fact: Fact, desk: StepHandle) -> Fact:
+        return fact
+
     def context(self, desk: StepHandle, call: Call) -> FlowContext:
         flow = desk.state.flow
         assert flow is not None

@@ -92,7 +92,8 @@ class Execution:
         checkpoint = taken_over(saved)
         if checkpoint.started.kind != "flow":
             raise Invalid("this is the checkpoint of an agent, not of a flow")
-        self._store.adopt(fitting(checkpoint, self.flow, on_change).records)
+        fit = fitting(checkpoint, self.flow, on_change)
+        self._store.adopt(fit.records, fit.files)
         self._begin(checkpoint.run_id)
         return self
 
@@ -216,7 +217,7 @@ class Execution:
         self._open("emit to")
         check_resources(self._program, self._rt.resources)
         value = plain(value, "value")
-        await check_event(self._now(), checked_event(event), value, named=False)
+        value = await check_event(self._now(), checked_event(event), value, named=False)
         await self._tell(Emitted(event=event, value=value, by=by))
         return self
 
@@ -228,7 +229,10 @@ class Execution:
             by: who says it.
         """
         if not isinstance(text, str) or not text:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid(f"say needs a non-empty string, got {text!r:.80}")
+            raise Invalid(
+                f"say needs a non-empty string, got {text!r:.80}",
+                advice="a file is sent with an event: emit(event, File(data))",
+            )
         self._open("say to")
         await self._tell(Said(text=text, by=by), raises=False)
 

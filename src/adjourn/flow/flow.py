@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
 import msgspec
 
 from adjourn.agent.agent import Agent
-from adjourn.agent.agent_program import family
+from adjourn.agent.agent_tool import family
+from adjourn.core.action_digest import digest
 from adjourn.core.codec import plain
-from adjourn.core.digest import digest
 from adjourn.core.duration import Duration
 from adjourn.core.graph import (
     FlowItem,
@@ -22,7 +22,7 @@ from adjourn.core.graph import (
 )
 from adjourn.core.graph import GraphChain as ChainShape
 from adjourn.core.ids import checked_event, checked_name, label_of
-from adjourn.core.stop_conditions import MaxSteps, Stop
+from adjourn.core.stop_conditions import MaxSteps, Stop, guarded
 from adjourn.errors import InvalidDefinition, NoOneToAnswer, RunFailed, bare
 from adjourn.flow.builder import Chain, Node, OpenBlock
 from adjourn.flow.chunk import Chunk, EffectName, names
@@ -35,27 +35,30 @@ if TYPE_CHECKING:
     from adjourn.core.state import State
 
 
+GUARD = MaxSteps(10_000)
+"""Ends a run that goes round in circles."""
+
+
 class Flow(Definition[dict[str, Any]]):
     """An event-driven graph of chunks that can pause. Write chunks with `@flow.chunk`, chains with
     `flow.to(…)`.
 
     Args:
         name: the name by which runs find it; without `:` and `/`.
-        stop: the conditions that end a run, for the agents in it.
+        stop: the conditions that end a run, for the agents in it. `MaxSteps(10_000)` stays beside
+            them unless they limit the steps themselves.
         resources: live objects for all its executions, by name.
     """
 
     kind: ClassVar[Kind] = "flow"
 
-    def __init__(
-        self, name: str, *, stop: Stop = MaxSteps(10_000), resources: Iterable[str] = ()
-    ) -> None:
+    def __init__(self, name: str, *, stop: Stop = GUARD, resources: Iterable[str] = ()) -> None:
         self.name = checked_name(name, "a flow's name")
         if not isinstance(stop, Stop):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(
                 f"flow {name!r}: stop= must be conditions such as MaxSteps(500), got {stop!r:.80}"
             )
-        self.stop = stop
+        self.stop = guarded(stop, GUARD)
         self.resources = names(resources, f"flow {name!r}")
         self.chunks: dict[str, Chunk] = {}
         self.agents: dict[str, Agent[Any]] = {}

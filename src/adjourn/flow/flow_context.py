@@ -8,7 +8,7 @@ from adjourn.bodies.tool_context import ToolContext
 from adjourn.core.call import Call
 from adjourn.core.codec import decode, encode, plain
 from adjourn.core.duration import Duration, seconds
-from adjourn.core.flow_state import FlowScope
+from adjourn.core.flow_tokens import FlowScope
 from adjourn.core.graph import Graph
 from adjourn.core.ids import checked_event, local_event
 from adjourn.core.memo_key import MemoKind, is_memo, memo_key, parse_memo
@@ -108,7 +108,7 @@ class FlowContext(ToolContext):
         for kind, name in map(parse_memo, self._memo):
             if kind is MemoKind.ANSWER and name.isdigit():
                 numbered += 1
-        self._pauses = max(self._pauses, numbered)
+        self._counts["pauses"] = max(self._counts["pauses"], numbered)
 
     def leftover(self) -> list[str]:
         """See `ToolContext.leftover`. A body that looked whether it is resumed knows of its

@@ -3,18 +3,26 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from adjourn.agent.agent_program import Conversations, is_open
+from adjourn.agent.agent_program import Conversations, cut_in_time, is_open
 from adjourn.bodies.step_dispatch import perform_body
+from adjourn.core.action_digest import action_digest
 from adjourn.core.call import Call, Phase
 from adjourn.core.conversation_state import Thread
-from adjourn.core.digest import action_digest
 from adjourn.core.duration import Duration, seconds
 from adjourn.core.flow_events import FlowClosing
 from adjourn.core.ids import GRAPH
 from adjourn.core.plan import Ask, Go, Judged, Plan, Step
 from adjourn.core.records import Asked, Fact, Faulted, Intended, Returned, RunCompleted
 from adjourn.core.state import State
-from adjourn.core.stop_conditions import External, Progress, TextMention, ToolCalled, Tripped
+from adjourn.core.stop_conditions import (
+    External,
+    MaxTime,
+    Progress,
+    TextMention,
+    ToolCalled,
+    Tripped,
+    limits_cost,
+)
 from adjourn.driver.program import StepHandle
 from adjourn.flow.chunk_body import NO_HANDLE, ChunkBody
 
@@ -47,6 +55,10 @@ class FlowProgram:
         self.name = flow.name
         self.stop = flow.stop
         self.agents: dict[str, Agent[Any]] = flow._all_agents()
+        if limits_cost(self.stop):
+            from adjourn.agent.cost_limits import check_prices
+
+            check_prices(f"flow {flow.name!r}", self.agents.values())
         self._conversations = Conversations(self.agents)
         self.handle = handle
         self._closes = auto_close and timeout is not None
@@ -145,6 +157,8 @@ class FlowProgram:
                 _start_nothing_new(plan, len(fresh) - more)
                 self._trip(state, tripped, plan)
                 return
+        if any(step.asks_model for step in plan.start):
+            cut_in_time(plan, now, self.stop, self._progress(state, now, used), state.extended)
 
     def _progress(self, state: State, now: float, used: int) -> Progress:
         flow = state.flow
@@ -170,7 +184,10 @@ class FlowProgram:
             success = isinstance(leaf, TextMention | ToolCalled)
             by, stopped = (leaf.name, "") if success else ("", leaf.name)
             _wind_up(plan, state, RunCompleted(output=flow.data, by=by, stopped=stopped))
-        elif not is_open(state, "limit"):
+            return
+        if isinstance(leaf, MaxTime):
+            plan.abort |= {"model"}
+        if not is_open(state, "limit"):
             payload = {
                 "limit": leaf.budget,
                 "condition": leaf.name,
@@ -192,12 +209,15 @@ class FlowProgram:
             thread = state.threads.get(call.id)
             if thread is None:
                 continue
+            if self._conversations.holds(state, thread, plan):
+                continue
             if thread.final:
                 self._conversations.returns(thread, plan)
             elif thread.due() and self._conversations.is_due(state, thread, now, plan):
                 tripped, path = self._conversations.tripped(state, thread, now)
                 if tripped is None:
                     self._conversations.ask_model(state, thread, plan)
+                    self._conversations.plan_cuts(state, thread, now, plan)
                 else:
                     self._stop(state, thread, tripped, path, plan)
 
@@ -208,7 +228,9 @@ class FlowProgram:
         assert flow is not None
         if tripped.action == "pause" or thread.path not in flow.tokens:
             self._conversations.stop(state, thread, tripped, path, plan)
-        elif isinstance(tripped.leaf, TextMention | ToolCalled):
+            return
+        self._conversations.cut_off(thread, plan)
+        if isinstance(tripped.leaf, TextMention | ToolCalled):
             plan.facts.append(Returned(call=thread.path, value=thread.text))
         else:
             text = (

@@ -1,8 +1,9 @@
 """`adopt`: an agent of another framework as one of ours."""
 
+import inspect
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from adjourn.agent.agent import Agent
 from adjourn.agent.tool import EffectName, Tool
@@ -13,6 +14,10 @@ from adjourn.core.stop_conditions import MaxSteps, Stop
 from adjourn.errors import InvalidDefinition
 from adjourn.guests.guest_tool import GuestToolTerms
 from adjourn.models.model import Model
+from adjourn.models.prices import Prices
+
+if TYPE_CHECKING:
+    from adjourn.agent.hook import Hook
 
 
 class Guest(NamedTuple):
@@ -38,34 +43,35 @@ class AdoptedAgent(Agent[Any]):
     ungoverned: tuple[str, ...] = ()
 
 
-Reader = Callable[[Any, GuestToolTerms, dict[str, Any]], Guest]
+Reader = Callable[..., Guest]
+"""Takes an agent apart: `read(agent, terms, **options)`."""
 
 
-def _pydantic_ai(agent: Any, terms: GuestToolTerms, options: dict[str, Any]) -> Guest:
+def _pydantic_ai() -> Reader:
     from adjourn.guests.pydantic_ai_guest import read
 
-    return read(agent, terms, **options)
+    return read
 
 
-def _openai_agents(agent: Any, terms: GuestToolTerms, options: dict[str, Any]) -> Guest:
+def _openai_agents() -> Reader:
     from adjourn.guests.openai_agents import read
 
-    return read(agent, terms, **options)
+    return read
 
 
-def _langgraph(agent: Any, terms: GuestToolTerms, options: dict[str, Any]) -> Guest:
+def _langgraph() -> Reader:
     from adjourn.guests.langgraph import read
 
-    return read(agent, terms, **options)
+    return read
 
 
-def _agent_framework(agent: Any, terms: GuestToolTerms, options: dict[str, Any]) -> Guest:
+def _agent_framework() -> Reader:
     from adjourn.guests.agent_framework import read
 
-    return read(agent, terms, **options)
+    return read
 
 
-FRAMEWORKS: dict[tuple[str, str], Reader] = {
+FRAMEWORKS: dict[tuple[str, str], Callable[[], Reader]] = {
     ("pydantic_ai.agent", "AbstractAgent"): _pydantic_ai,
     ("agents", "Agent"): _openai_agents,
     ("langgraph.pregel", "Pregel"): _langgraph,
@@ -84,6 +90,8 @@ def adopt(
     verify: Mapping[str, Callable[..., Any]] | None = None,
     stop: Stop = MaxSteps(50),
     name: str | None = None,
+    prices: Prices | None = None,
+    hooks: "Iterable[Hook]" = (),
     **framework_options: Any,
 ) -> AdoptedAgent:
     """An agent of another framework as an `Agent`: it thinks as before, and Adjourn runs its tools.
@@ -106,6 +114,9 @@ def adopt(
         stop: when a run stops by itself; a step is what the agent thinks between two rounds of
             tools.
         name: its name here; else its own.
+        prices: what its model costs, for `MaxCost`; see `Agent`.
+        hooks: functions that are asked before a tool runs or see its result, and guardrails on what
+            it is told and gives, as for `Agent`; see `adjourn.hooks`. Not the framework's own.
         framework_options: what is particular to one framework, such as `deps=` for Pydantic AI; see
             the guide of each.
 
@@ -113,7 +124,9 @@ def adopt(
     does not have.
     """
     terms = GuestToolTerms(effects or {}, undo or {}, verify or {})
-    guest = _reader(agent)(agent, terms, framework_options)
+    read = _reader(agent)
+    _check_options(read, framework_options)
+    guest = read(agent, terms, **framework_options)
     _check_terms(guest, terms)
     if name is not None:
         title = name
@@ -123,11 +136,17 @@ def adopt(
         raise InvalidDefinition(
             "the agent has no name of its own: give it one, adopt(agent, name='refunds')"
         )
-    return adopted(guest, name=title, policy=policy, stop=stop)
+    return adopted(guest, name=title, policy=policy, stop=stop, prices=prices, hooks=hooks)
 
 
 def adopted(
-    guest: Guest, *, name: str, policy: Policy | None = None, stop: Stop = MaxSteps(50)
+    guest: Guest,
+    *,
+    name: str,
+    policy: Policy | None = None,
+    stop: Stop = MaxSteps(50),
+    prices: Prices | None = None,
+    hooks: "Iterable[Hook]" = (),
 ) -> AdoptedAgent:
     """A guest as an agent. See `adopt`."""
     agent = AdoptedAgent(
@@ -137,6 +156,8 @@ def adopted(
         policy=_with_marks(policy, guest.marks),
         stop=stop,
         output_type=guest.output_type,
+        prices=prices,
+        hooks=hooks,
     )
     agent.ungoverned = guest.ungoverned
     return agent
@@ -146,7 +167,7 @@ def _reader(agent: Any) -> Reader:
     for (module, kind), reader in FRAMEWORKS.items():
         loaded = sys.modules.get(module)
         if loaded is not None and isinstance(agent, getattr(loaded, kind)):
-            return reader
+            return reader()
     kind = f"{type(agent).__module__}.{type(agent).__qualname__}"
     raise InvalidDefinition(
         "adopt takes an agent of Pydantic AI, the OpenAI Agents SDK or the Microsoft Agent "
@@ -154,6 +175,15 @@ def _reader(agent: Any) -> Reader:
         f"not an object of type {kind}",
         advice="another framework's agent can be given as model=, see adjourn.testing.GuestContract",
     )
+
+
+def _check_options(read: Reader, options: Mapping[str, Any]) -> None:
+    known = [*inspect.signature(read).parameters][2:]
+    if unknown := [option for option in options if option not in known]:
+        raise InvalidDefinition(
+            f"adopt does not know {unknown[0]}= for an agent of this framework",
+            advice=f"its own options are {', '.join(f'{option}=' for option in known)}",
+        )
 
 
 def _check_terms(guest: Guest, terms: GuestToolTerms) -> None:

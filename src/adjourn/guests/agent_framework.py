@@ -6,7 +6,7 @@ reply's `details`; the results come back as messages of the tool.
 """
 
 import copy
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from agent_framework import (
@@ -24,6 +24,7 @@ from pydantic_core import to_json, to_jsonable_python
 
 from adjourn.agent.tool import Tool
 from adjourn.bodies.tool_context import ToolContext
+from adjourn.core.files import File, parts_of
 from adjourn.core.messages import (
     Delta,
     ModelRequest,
@@ -38,7 +39,8 @@ from adjourn.core.messages import (
 from adjourn.core.usage import Usage
 from adjourn.errors import AdjournError, InvalidDefinition, ModelError
 from adjourn.guests.adopt import Guest, adopted
-from adjourn.guests.guest_tool import GuestToolTerms
+from adjourn.guests.guest_files import bytes_of, file_of, made_parts, stowed, with_made
+from adjourn.guests.guest_tool import GuestToolTerms, check_result
 from adjourn.guests.hot_history import HeardHistory, HotHistory
 from adjourn.guests.provider_errors import failure
 from adjourn.guests.pump import pumped
@@ -136,6 +138,8 @@ class NoToolsHere(FunctionMiddleware):
 class AgentFrameworkGuest:
     """See `Model`. `inputs`: for tools that are agents, the name of their one argument."""
 
+    takes_files = True
+
     def __init__(self, agent: Any, inputs: dict[str, str]) -> None:
         self._agent, self._inputs = _held(agent), inputs
         self._history = HotHistory[list[Message]]("agent-framework", list, _add, _hear)
@@ -160,11 +164,13 @@ class AgentFrameworkGuest:
             raise
         except Exception as e:
             raise failure(self.name, e) from e
-        details = {"guest": "agent-framework", "messages": list(map(_plain, response.messages))}
+        made = list(_made(response.messages))
+        dumped = stowed(list(map(_plain, response.messages)), with_made(request.files, made))
+        details = {"guest": "agent-framework", "messages": dumped}
         messages += response.messages
         self._history.keep(request, details, messages)
         yield Reply(
-            self._parts(response),
+            (*self._parts(response), *made_parts(made)),
             _usage(response),
             str(getattr(response, "model", None) or self.name),
             details,
@@ -249,12 +255,53 @@ def _add(messages: list[Message], details: dict[str, Any]) -> None:
 
 def _hear(messages: list[Message], heard: HeardHistory) -> None:
     if heard.results:
-        messages.append(Message(role="tool", contents=list(map(_result, heard.results))))
+        results = [_result(result, heard) for result in heard.results]
+        messages.append(Message(role="tool", contents=results))
     if heard.said:
-        messages.append(Message(role="user", contents=[heard.said]))
+        parts = heard.parts or (heard.said,)
+        messages.append(Message(role="user", contents=_contents(parts, heard)))
 
 
-def _result(result: Result) -> Content:
+def _contents(parts: Iterable[Any], heard: HeardHistory) -> list[Content]:
+    found: list[Content] = []
+    for part in parts:
+        if isinstance(part, str):
+            found.append(Content.from_text(part))
+        else:
+            data = bytes_of(part, heard.files)
+            found.append(Content.from_data(data, part["type"], name=part.get("name")))
+    return found
+
+
+def _made(messages: Iterable[Message]) -> Iterator[File]:
+    """Files that the model made."""
+    for message in messages:
+        for content in message.contents if message.role == "assistant" else ():
+            if content.type == "data" and (made := _file(content)) is not None:
+                yield made
+
+
+def _file(content: Content) -> File | None:
+    name = str((content.additional_properties or {}).get("name") or "")
+    return file_of(content.uri, content.media_type or "", name)
+
+
+def _recordable(value: Any) -> Any:
+    """A result as JSON, and its files as ours."""
+    if isinstance(value, Content):
+        if value.type == "data" and (file := _file(value)) is not None:
+            return file
+        if value.type == "text":
+            return value.text
+    if isinstance(value, list | tuple):
+        return list(map(_recordable, cast("list[Any]", value)))
+    return to_jsonable_python(value, fallback=str)
+
+
+def _result(result: Result, heard: HeardHistory) -> Content:
+    if result.files:
+        found = _contents(parts_of(result.content), heard)
+        return Content.from_function_result(result.call_id, result=found)
     if isinstance(result.content, str):
         content = result.content
     else:
@@ -291,6 +338,8 @@ class TheirFunction:
             marked = "ask"
         else:
             marked = None
+        if tool.func is not None:
+            check_result(tool.name, tool.func)
         return terms.tool(tool.name, tool.description, dict(tool.parameters()), self._body, marked)
 
     async def _body(self, ours: ToolContext, args: dict[str, Any]) -> Any:
@@ -308,4 +357,4 @@ class TheirFunction:
             )
 
         value = await FunctionMiddlewarePipeline(*self._middleware).execute(context, run)
-        return to_jsonable_python(value, fallback=str)
+        return _recordable(value)

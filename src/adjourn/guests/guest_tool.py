@@ -1,12 +1,15 @@
 """A tool of another framework as a tool of ours."""
 
-import copy
+import functools
+import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast, get_type_hints
 
-from adjourn.agent.tool import EffectName, PolicyName, Tool
+from adjourn.agent.dict_tool import DictTool
+from adjourn.agent.tool import EffectName, PolicyName
+from adjourn.bodies.secret_types import secret_in
 from adjourn.bodies.tool_context import ToolContext
+from adjourn.core.secret_places import has_secrets
 from adjourn.errors import InvalidDefinition
 
 T = TypeVar("T")
@@ -43,8 +46,15 @@ class GuestToolTerms:
     ) -> "GuestTool":
         """The tool of that name, on these terms. `policy`: what the framework's own mark says.
 
-        What nothing is said of counts as unsafe.
+        What nothing is said of counts as unsafe. Raises `InvalidDefinition` for a tool that takes a
+        secret: the framework's own history would have it in clear.
         """
+        if has_secrets(schema):
+            raise InvalidDefinition(
+                f"tool {name!r} takes a secret, and the history of an adopted agent is recorded as it is",
+                advice="let it take a str that adjourn.secrets.seal made, and open that in its body with "
+                "adjourn.secrets.unseal",
+            )
         if name in self.verify:
             default: EffectName = "verifiable"
         else:
@@ -62,18 +72,42 @@ class GuestToolTerms:
         )
 
 
-class GuestTool(Tool):
-    """A tool whose body takes the context and all the arguments as one dict, whatever they are
-    called."""
+def check_result(name: str, *says: Any) -> None:
+    """Raise `InvalidDefinition` for a tool whose result is marked as a secret: nothing would seal
+    it, neither for the framework's own history nor for ours.
 
-    @cached_property
-    def resources(self) -> dict[str, str]:
-        return {}
+    Args:
+        name: the tool.
+        says: what tells of the result: functions that give it, or JSON Schemas of it.
+    """
+    for one in says:
+        if callable(one):
+            secret = secret_in(_result_of(one)) is not None
+        else:
+            secret = has_secrets(one)
+        if secret:
+            raise InvalidDefinition(
+                f"tool {name!r} gives a secret, and the history of an adopted agent is recorded as it is",
+                advice="let it give a str that adjourn.secrets.seal made, for a tool that opens it with "
+                "adjourn.secrets.unseal",
+            )
 
-    def bind(
-        self, args: dict[str, Any], context: ToolContext, values: dict[str, Any] | None = None
-    ) -> tuple[list[Any], dict[str, Any]]:
-        return [context, copy.deepcopy(args)], {}  # what was shown is not for a body to change
+
+def _result_of(function: Any) -> Any:
+    """The type of what a function gives, as far as it says."""
+    function = inspect.unwrap(function)
+    while isinstance(function, functools.partial):
+        function = cast("functools.partial[Any]", function).func
+    if not inspect.isroutine(function):  # an object that can be called
+        function = type(function).__call__
+    try:
+        return get_type_hints(function, include_extras=True).get("return")
+    except Exception:  # a name that is not defined
+        return getattr(function, "__annotations__", {}).get("return")
+
+
+class GuestTool(DictTool):
+    """A tool of another framework."""
 
 
 def without_waiting(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -7,10 +7,18 @@ One that has just spoken need not.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from adjourn.core.messages import AssistantMessage, Message, ModelRequest, ToolResult, UserMessage
+from adjourn.core.messages import (
+    NO_FILES,
+    AssistantMessage,
+    Message,
+    ModelRequest,
+    ToolResult,
+    UserMessage,
+)
+from adjourn.guests.guest_files import unstowed
 
 H = TypeVar("H")
 
@@ -19,10 +27,14 @@ KEPT = 256
 
 
 class HeardHistory(NamedTuple):
-    """What came since the guest last spoke: the results of its calls, and what it was told."""
+    """What came since the guest last spoke: the results of its calls, and what it was told.
+    `parts`: if that has files, its texts and the references to them, in order; `files`: the bytes of
+    all files of the conversation, by their SHA-256."""
 
     results: tuple[ToolResult, ...] = ()
     said: str = ""
+    parts: tuple[Any, ...] = ()
+    files: Mapping[str, bytes] = NO_FILES
 
     def __bool__(self) -> bool:
         return bool(self.results or self.said)
@@ -53,17 +65,19 @@ class HotHistory(Generic[H]):
         if kept is not None:
             place, details, history = kept
             if place < len(messages) and self._details(messages[place]) == details:
-                return history, _heard(messages[place + 1 :])
-        return self._read(messages)
+                return history, _heard(messages[place + 1 :], request.files)
+        return self._read(messages, request.files)
 
-    def look(self, run: str, path: str, messages: Sequence[Message]) -> H:
+    def look(
+        self, run: str, path: str, messages: Sequence[Message], files: Mapping[str, bytes]
+    ) -> H:
         """The history at the guest's last reply. Look, don't touch: it stays where it is."""
         kept = self._kept.get((run, path))
         if kept is not None:
             place, details, history = kept
             if place < len(messages) and self._details(messages[place]) == details:
                 return history
-        return self._read(messages)[0]
+        return self._read(messages, files)[0]
 
     def keep(self, request: ModelRequest, details: dict[str, Any], history: H) -> None:
         """Remember the history as it is once the reply with these details has been recorded behind
@@ -74,14 +88,16 @@ class HotHistory(Generic[H]):
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)
 
-    def _read(self, messages: Sequence[Message]) -> tuple[H, HeardHistory]:
+    def _read(
+        self, messages: Sequence[Message], files: Mapping[str, bytes]
+    ) -> tuple[H, HeardHistory]:
         history = self._start()
         since = 0
         for place, details in self._spoken(messages):
-            self._hear(history, _heard(messages[since:place]))
-            self._add(history, details)
+            self._hear(history, _heard(messages[since:place], files))
+            self._add(history, unstowed(details, files) if files else details)
             since = place + 1
-        return history, _heard(messages[since:])
+        return history, _heard(messages[since:], files)
 
     def _spoken(self, messages: Sequence[Message]) -> Iterator[tuple[int, dict[str, Any]]]:
         for place, message in enumerate(messages):
@@ -97,9 +113,18 @@ class HotHistory(Generic[H]):
         return None
 
 
-def _heard(messages: Sequence[Message]) -> HeardHistory:
+def _heard(messages: Sequence[Message], files: Mapping[str, bytes]) -> HeardHistory:
     results = tuple(message for message in messages if isinstance(message, ToolResult))
-    return HeardHistory(results, "\n\n".join(filter(None, map(_told, messages))))
+    said = "\n\n".join(filter(None, map(_told, messages)))
+    if not any(isinstance(message, UserMessage) and message.parts for message in messages):
+        return HeardHistory(results, said, (), files)
+    parts: list[Any] = []
+    for message in messages:
+        if isinstance(message, UserMessage) and message.parts:
+            parts += message.parts
+        elif told := _told(message):
+            parts.append(told)
+    return HeardHistory(results, said, tuple(parts), files)
 
 
 def _told(message: Message) -> str:

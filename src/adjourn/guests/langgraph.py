@@ -9,7 +9,9 @@ The graph runs in a copy whose tool calls are interrupts, on a saver of the conv
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
-from collections.abc import AsyncIterator, Callable, Iterable
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, cast
 
 from langchain_core.callbacks import AsyncCallbackHandler
@@ -18,6 +20,7 @@ from langgraph.types import Command
 from pydantic_core import to_json
 
 from adjourn.bodies.tool_context import ToolContext
+from adjourn.core.files import FILE, parts_of
 from adjourn.core.messages import (
     Delta,
     ModelRequest,
@@ -27,14 +30,20 @@ from adjourn.core.messages import (
     TextDelta,
     ToolCall,
     ToolResult,
+    files_in,
 )
 from adjourn.core.usage import Usage
-from adjourn.errors import AdjournError, ModelError
+from adjourn.errors import AdjournError, InvalidDefinition, ModelError
 from adjourn.guests.adopt import Guest
+from adjourn.guests.guest_files import made_parts, stowed, unstowed, with_made
 from adjourn.guests.guest_tool import GuestTool, GuestToolTerms
 from adjourn.guests.hot_history import HeardHistory, HotHistory
-from adjourn.guests.langgraph_held import OURS, Graph, Holder
+from adjourn.guests.langgraph_blocks import blocks, made_files
+from adjourn.guests.langgraph_held import OURS, Graph, Holder, is_own
+from adjourn.guests.langgraph_hosted import hosted_tools
+from adjourn.guests.langgraph_kept import KeptState
 from adjourn.guests.langgraph_marks import is_approval, marks_of
+from adjourn.guests.langgraph_saver import AdjournSaver
 from adjourn.guests.langgraph_serde import JsonSerde
 from adjourn.guests.langgraph_state import THREAD, GraphState
 from adjourn.guests.langgraph_tools import LangGraphTools
@@ -49,17 +58,18 @@ def read(
     graph: Graph,
     terms: GuestToolTerms,
     *,
-    input: Callable[[str], Any] | None = None,
+    input: Callable[..., Any] | None = None,
     output: Callable[[dict[str, Any]], Any] | None = None,
     context: Any = None,
     config: dict[str, Any] | None = None,
     allow: Iterable[type[Any]] = (),
 ) -> Guest:
-    """Take a graph apart. `input` makes the graph's input of what it is told, and `output` the
-    output of its last state, where these are not messages. `context` and `config` are what it is
+    """Take a graph apart. `input` makes the graph's input of what it is told (and, if it has a
+    second parameter, of the content blocks of what has files), and `output` the output of its last
+    state, where these are not messages. `context` and `config` are what it is
     run with. `allow`: classes that its state may hold."""
     allowed = tuple(allow)
-    serde = JsonSerde(allowed)
+    serde = _serde(graph, allowed)
     holder = Holder(serde)
     held = holder.graph(graph)
     guest = LangGraphGuest(
@@ -74,7 +84,19 @@ def read(
         tools=(*tools.ours(terms), _question()),
         output_type=str if output is None and "structured_response" not in graph.channels else Any,
         marks=tuple(marks),
+        ungoverned=hosted_tools(holder.bound),
     )
+
+
+def _serde(graph: Graph, allowed: tuple[type[Any], ...]) -> JsonSerde:
+    if not isinstance(graph.checkpointer, AdjournSaver):
+        return JsonSerde(allowed)
+    if allowed:
+        raise InvalidDefinition(
+            "the graph has an AdjournSaver, which knows what its state may hold: "
+            "name the classes in AdjournSaver(store, allow=[…])"
+        )
+    return graph.checkpointer.json
 
 
 def _name(graph: Graph) -> str:
@@ -83,8 +105,8 @@ def _name(graph: Graph) -> str:
     return str(graph.name)
 
 
-def _as_message(said: str) -> dict[str, Any]:
-    return {"messages": [HumanMessage(said)]}
+def _as_message(said: str, content: list[Any]) -> dict[str, Any]:
+    return {"messages": [HumanMessage(content or said)]}
 
 
 def _last_word(values: dict[str, Any]) -> Any:
@@ -109,20 +131,23 @@ def _question() -> GuestTool:
 class LangGraphGuest:
     """See `Model`."""
 
+    takes_files = True
+
     def __init__(
         self,
         graph: Graph,
-        input: Callable[[str], Any],
+        input: Callable[..., Any],
         output: Callable[[dict[str, Any]], Any],
         context: Any,
         config: dict[str, Any],
         allow: tuple[type[Any], ...],
     ) -> None:
         self._graph, self._input, self._output = graph, input, output
+        self._takes_content = _places(input) > 1
         self._context, self._config = context, config
         self.marked: frozenset[str] = frozenset()
         self._history = HotHistory[GraphState](
-            "langgraph", lambda: GraphState(allow), _add, lambda state, heard: None
+            "langgraph", partial(_new_state, graph, allow), _add, lambda state, heard: None
         )
 
     @property
@@ -130,14 +155,18 @@ class LangGraphGuest:
         """See `Model.name`."""
         return f"langgraph:{self._graph.name}"
 
-    def state_of(self, context: ToolContext) -> GraphState:
+    async def state_of(self, context: ToolContext) -> GraphState:
         """The state of the graph that has asked for a call."""
-        return self._history.look(context.run_id, context.path, context.messages)
+        files: dict[str, bytes] = {}
+        for ref in files_in(context.messages):
+            files[ref[FILE]] = (await context.file(ref)).data
+        return self._history.look(context.run_id, context.path, context.messages, files)
 
     async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
         """See `Model.request`: what the graph does until its tool nodes have calls or it has
         ended."""
         state, heard = self._history.take(request)
+        await state.load()
         counted = Counted()
         graph = self._graph.copy({"checkpointer": state})
         asks: Any = self._asks(state, heard)
@@ -155,27 +184,51 @@ class LangGraphGuest:
             raise
         except Exception as e:
             raise failure(self.name, e) from e
-        details = {"guest": "langgraph", "waits": state.waits, **state.news()}
+        made = made_files(values, request.files)
+        saved = {"guest": "langgraph", "waits": state.waits, **await state.save(request)}
+        parts = (*self._parts(state, values), *made_parts(made))
+        details = stowed(saved, with_made(request.files, made))
         self._history.keep(request, details, state)
-        yield Reply(self._parts(state, values), counted.usage, counted.model or self.name, details)
+        yield Reply(parts, counted.usage, counted.model or self.name, details)
 
     def _asks(self, state: GraphState, heard: HeardHistory) -> Any:
         """What the graph goes on with: answers to its interrupts, or what it is told."""
         if not state.waits:
-            return self._input(heard.said)
+            return self._told(heard)
         results = {result.call_id: result for result in heard.results}
         answers: dict[str, Any] = {}
         for wait in state.waits:
             if "calls" in wait:
-                answers[wait["id"]] = {call: _answer(results.get(call)) for call in wait["calls"]}
+                answers[wait["id"]] = {
+                    call: _answer(results.get(call), heard.files) for call in wait["calls"]
+                }
             else:
-                answers[wait["id"]] = _answer(results.get(wait["id"]))["content"]
+                answers[wait["id"]] = _answer(results.get(wait["id"]), heard.files)["content"]
         if heard.said:
-            self._say(answers, state, heard.said)
+            self._say(answers, state, blocks(heard.parts, heard.files) or heard.said)
         return Command(resume=answers)
 
+    def _told(self, heard: HeardHistory) -> Any:
+        """The graph's input."""
+        if self._takes_content:
+            return self._input(heard.said, blocks(heard.parts, heard.files))
+        if heard.parts:
+            raise ModelError(f"{self._text_only}; nothing was sent", kind="unsupported_file")
+        return self._input(heard.said)
+
+    @property
+    def _text_only(self) -> str:
+        return (
+            f"{self.name} was told of files, and its input= takes text: "
+            "give it a second parameter, for content blocks"
+        )
+
+    async def file_refusal(self, ref: dict[str, Any], data: bytes) -> str:
+        """See `Model`."""
+        return "" if self._takes_content else self._text_only
+
     @staticmethod
-    def _say(answers: dict[str, Any], state: GraphState, said: str) -> None:
+    def _say(answers: dict[str, Any], state: GraphState, said: Any) -> None:
         """What a person said meanwhile stands behind the last result."""
         for wait in reversed(state.waits):
             if "calls" in wait:
@@ -245,17 +298,40 @@ class LangGraphGuest:
         return tuple(parts)
 
 
+def _places(function: Callable[..., Any]) -> int:
+    """How many positional arguments a function takes; 1 if that cannot be known."""
+    try:
+        found = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    named = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(one.kind in named and one.default is inspect.Parameter.empty for one in found)
+
+
+def _new_state(graph: Graph, allow: tuple[type[Any], ...]) -> GraphState:
+    """Where a graph keeps its state: in a saver of ours, if it was compiled with one, else in the
+    journal."""
+    if isinstance(graph.checkpointer, AdjournSaver):
+        return KeptState(graph.checkpointer)
+    return GraphState(allow)
+
+
 def _add(state: GraphState, details: dict[str, Any]) -> None:
     state.add(details)
     state.waits = details["waits"]
 
 
-def _answer(result: ToolResult | None) -> dict[str, Any]:
+def _answer(result: ToolResult | None, files: Mapping[str, bytes]) -> dict[str, Any]:
     if result is None:
         raise ModelError(
             "a call of the graph has no result; the conversation is not the one that the graph knows"
         )
-    return {"content": result.content, "error": result.error}
+    answer = {"content": result.content, "error": result.error}
+    if not result.files or result.error:
+        return answer
+    if is_own(result.content):
+        return {**answer, "content": unstowed(result.content, files)}
+    return {**answer, "blocks": blocks(parts_of(result.content), files)}
 
 
 def _text(message: BaseMessage) -> str:
@@ -289,4 +365,4 @@ class Counted(AsyncCallbackHandler):
         self.model = str(metadata.get("model_name", "")) or self.model
 
 
-__all__ = ["LangGraphGuest", "read"]
+__all__ = ["AdjournSaver", "LangGraphGuest", "read"]

@@ -78,7 +78,9 @@ class HeldTools(ToolNode):
                 status = "error"
             else:
                 status = "success"
-            if isinstance(content, str):
+            if "blocks" in answer:
+                text = answer["blocks"]
+            elif isinstance(content, str):
                 text = content
             else:
                 text = to_json(content).decode()
@@ -90,14 +92,19 @@ class HeldTools(ToolNode):
         return found
 
 
-def _own(content: Any, serde: JsonSerde) -> list[Any]:
-    """What a tool gave to the graph itself: messages and commands."""
+def is_own(content: Any) -> list[Any]:
+    """What a tool gave to the graph itself, as it is recorded; empty for anything else."""
     given: Any = content
     if isinstance(given, dict) and "ran_with_edited_arguments" in given:
         given = cast("dict[str, Any]", given)["result"]
-    if not isinstance(given, dict) or set(cast("dict[str, Any]", given)) != {"graph"}:
+    if not isinstance(given, dict) or set(cast("dict[str, Any]", given)) - {"files"} != {"graph"}:
         return []
-    return [serde.value(one) for one in cast("dict[str, Any]", given)["graph"]]
+    return list(cast("dict[str, Any]", given)["graph"])
+
+
+def _own(content: Any, serde: JsonSerde) -> list[Any]:
+    """What a tool gave to the graph itself: messages and commands."""
+    return [serde.value(one) for one in is_own(content)]
 
 
 class Holder:

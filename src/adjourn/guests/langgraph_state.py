@@ -12,6 +12,7 @@ import msgspec
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
+from adjourn.core.messages import ModelRequest
 from adjourn.errors import Invalid
 from adjourn.guests.langgraph_serde import JsonSerde
 
@@ -80,9 +81,9 @@ class GraphState(InMemorySaver):
     """The saver of one conversation. `waits`: the interrupts of the graph that have not been
     answered."""
 
-    def __init__(self, allow: Iterable[type[Any]] = ()) -> None:
+    def __init__(self, allow: Iterable[type[Any]] = (), serde: JsonSerde | None = None) -> None:
         self.pooled = PooledSerde(allow)
-        super().__init__(serde=self.pooled)  # pyright: ignore[reportUnknownMemberType]
+        super().__init__(serde=serde or self.pooled)  # pyright: ignore[reportUnknownMemberType]
         self.waits: list[dict[str, Any]] = []
         self._said = 0
         self._known: set[tuple[str, ...]] = set()
@@ -110,6 +111,17 @@ class GraphState(InMemorySaver):
         found["messages"] = self.pooled.pool[self._said :]
         self._said = len(self.pooled.pool)
         return {key: value for key, value in found.items() if value}
+
+    async def load(self) -> None:
+        """Read what has to be read elsewhere, once all replies were taken in."""
+
+    async def save(self, request: ModelRequest) -> dict[str, Any]:
+        """What a reply's details say of what was saved in this turn."""
+        return self.news()
+
+    def forget(self) -> None:
+        """All that is here is new."""
+        self._known.clear()
 
     def _is_new(self, *key: str) -> bool:
         if key in self._known:

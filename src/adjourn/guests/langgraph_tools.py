@@ -5,7 +5,7 @@ wrappers, state and store."""
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, cast
 
 from langchain_core.messages import ToolMessage
@@ -20,7 +20,8 @@ from pydantic_core import to_jsonable_python
 
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.errors import InvalidDefinition, ToolFailed
-from adjourn.guests.guest_tool import GuestTool, GuestToolTerms
+from adjourn.guests.guest_tool import GuestTool, GuestToolTerms, check_result
+from adjourn.guests.langgraph_blocks import with_files
 from adjourn.guests.langgraph_held import Holder
 from adjourn.guests.langgraph_marks import is_approval
 from adjourn.guests.langgraph_serde import JsonSerde
@@ -66,7 +67,7 @@ class LangGraphTools:
         context: Any,
         config: dict[str, Any],
         serde: JsonSerde,
-        state_of: Callable[[ToolContext], GraphState],
+        state_of: Callable[[ToolContext], Awaitable[GraphState]],
     ) -> None:
         self._holder, self._store = holder, store
         self._context, self._config, self._serde, self._state_of = context, config, serde, state_of
@@ -95,6 +96,9 @@ class LangGraphTools:
         async def body(context: ToolContext, args: dict[str, Any]) -> Any:
             return await self._body(tool.name, args, context)
 
+        given = getattr(tool, "coroutine", None), getattr(tool, "func", None)
+        # of a tool that is a class of its own, its methods
+        check_result(tool.name, *filter(None, given), tool._run, tool._arun)
         schema: Any = tool.tool_call_schema
         if not isinstance(schema, dict):
             schema = schema.model_json_schema()
@@ -161,7 +165,8 @@ class LangGraphTools:
 
     async def _place(self, context: ToolContext) -> tuple[ToolNode, Channels]:
         """The tool node that has asked for this call, and the state of its graph."""
-        state = self._state_of(context)
+        state = await self._state_of(context)
+        await state.load()
         at = next(wait for wait in state.waits if context.model_call_id in wait.get("calls", ()))
         node, graph = self._holder.nodes[at["node"]]
         config = {"thread_id": THREAD, "checkpoint_ns": at["ns"], CONFIG_KEY_CHECKPOINTER: state}
@@ -175,13 +180,14 @@ class LangGraphTools:
         written = [Command(update={channel: value}) for channel, value in channels.written]
         first: Any = outputs[0]
         if not isinstance(first, ToolMessage) or len(outputs) > 1 or written:
-            return {"graph": list(map(self._serde.plain, (*outputs, *written)))}
+            return with_files(list(map(self._serde.plain, (*outputs, *written))), outputs)
         if first.status == "error":
             raise ToolFailed(str(first.text))
         if isinstance(first.content, str) and first.artifact is None:
             return first.content
         artifact = to_jsonable_python(first.artifact, fallback=str)
-        return {"graph": [self._serde.plain(first.model_copy(update={"artifact": artifact}))]}
+        plain = self._serde.plain(first.model_copy(update={"artifact": artifact}))
+        return with_files([plain], [first])
 
 
 def _flat(output: Any) -> list[Any]:

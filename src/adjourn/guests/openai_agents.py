@@ -6,7 +6,7 @@ who spoke last; the results come back as input items.
 """
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -30,6 +30,7 @@ from pydantic_core import to_json, to_jsonable_python
 
 from adjourn.agent.tool import Tool
 from adjourn.core.codec import loads
+from adjourn.core.files import File, parts_of, parts_text
 from adjourn.core.messages import (
     Delta,
     ModelRequest,
@@ -45,12 +46,18 @@ from adjourn.core.policy_rule import Rule
 from adjourn.core.usage import Usage
 from adjourn.errors import AdjournError, Invalid, InvalidDefinition, ModelError
 from adjourn.guests.adopt import Guest
+from adjourn.guests.guest_files import (
+    file_of,
+    made_parts,
+    stowed,
+    with_made,
+)
 from adjourn.guests.guest_tool import GuestToolTerms
 from adjourn.guests.hot_history import HeardHistory, HotHistory
+from adjourn.guests.openai_agents_content import Item, check_taken, new_files, refusal, user_item
 from adjourn.guests.openai_agents_tools import TheirFunctionTool, mark_of, nested_agent
 from adjourn.guests.provider_errors import failure
 
-Item = dict[str, Any]
 HOSTED = (WebSearchTool, FileSearchTool, CodeInterpreterTool, ImageGenerationTool, HostedMCPTool)
 """What the provider runs by itself."""
 
@@ -61,11 +68,11 @@ def read(
     *,
     context: Any = None,
     run_config: RunConfig | None = None,
-    hooks: RunHooks[Any] | None = None,
+    run_hooks: RunHooks[Any] | None = None,
 ) -> Guest:
-    """Take an agent apart. `context`, `run_config` and `hooks` are what its runner is given."""
+    """Take an agent apart. `context`, `run_config` and `run_hooks` are what its runner is given."""
     team = Team(agent)
-    given = {"context": context, "run_config": run_config, "hooks": hooks}
+    given = {"context": context, "run_config": run_config, "run_hooks": run_hooks}
     tools: dict[str, Tool] = {}
     marks: list[Rule] = []
     ungoverned: list[str] = []
@@ -81,12 +88,12 @@ def read(
             if nested is not None:
                 tools[name] = _nested(nested, name, tool, terms, given)
                 continue
-            theirs = TheirFunctionTool(tool, member.agent, context, run_config, hooks)
+            theirs = TheirFunctionTool(tool, member.agent, context, run_config, run_hooks)
             tools[name] = theirs.ours(name, terms)
             marks += mark_of(tool, name, context)
     return Guest(
         name=agent.name,
-        model=OpenAIAgentsGuest(team, context, run_config, hooks),
+        model=OpenAIAgentsGuest(team, context, run_config, run_hooks),
         tools=tuple(tools.values()),
         output_type=_output_type(team),
         marks=tuple(marks),
@@ -267,6 +274,8 @@ class Talk:
 class OpenAIAgentsGuest:
     """See `Model`."""
 
+    takes_files = True
+
     def __init__(
         self, team: Team, context: Any, run_config: RunConfig | None, hooks: RunHooks[Any] | None
     ) -> None:
@@ -285,13 +294,15 @@ class OpenAIAgentsGuest:
         before = len(talk.items)
         try:
             agent = await self._speaker(talk, heard)
+            if files := new_files(heard):
+                check_taken(files, self._models())
             final = await _stopped_by_tools(agent, heard, self._context)
             if final is not None:
                 yield Reply(
                     (Text(text=_as_text(final)),),
                     Usage(),
                     self.name,
-                    _details(talk.items[before:], talk),
+                    stowed(_details(talk.items[before:], talk), request.files),
                 )
                 return
             run = Runner.run_streamed(
@@ -307,11 +318,29 @@ class OpenAIAgentsGuest:
             raise
         except Exception as e:
             raise failure(self.name, e) from e
-        details = self._take_in(talk, run)
+        taken_in = self._take_in(talk, run)
+        made = list(_made(taken_in["items"], request.files))
+        details = stowed(taken_in, with_made(request.files, made))
         self._history.keep(request, details, talk)
-        yield Reply(
-            self._parts(run), _usage(run), _model_name(run.last_agent) or self.name, details
-        )
+        parts = (*self._parts(run), *made_parts(made))
+        yield Reply(parts, _usage(run), _model_name(run.last_agent) or self.name, details)
+
+    async def file_refusal(self, ref: dict[str, Any], data: bytes) -> str:
+        """See `Model`."""
+        try:
+            return refusal(ref, self._models())
+        except Exception:  # no key of a provider here: a worker says it
+            return ""
+
+    def _models(self) -> Iterator[Any]:
+        """Those with which the agents speak."""
+        config = self._run_config or RunConfig()
+        for member in self._team.members:
+            model = config.model or member.agent.model
+            if isinstance(model, str) or model is None:
+                yield config.model_provider.get_model(model)
+            else:
+                yield model
 
     def _config(self, request: ModelRequest) -> RunConfig:
         if self._run_config is not None:
@@ -437,8 +466,24 @@ def _add(talk: Talk, details: dict[str, Any]) -> None:
 def _hear(talk: Talk, heard: HeardHistory) -> None:
     for result in heard.results:
         talk.items.append(_output(result.call_id, _content(result)))
-    if heard.said:
+    # not in the results themselves: of those, only text reaches a model by its chat format
+    for result in heard.results:
+        if result.files:
+            told = f"The files in the result of {result.tool} ({result.call_id}):"
+            talk.items.append(user_item((told, *result.files), heard.files))
+    if heard.parts:
+        talk.items.append(user_item(heard.parts, heard.files))
+    elif heard.said:
         talk.items.append({"role": "user", "content": heard.said})
+
+
+def _made(items: list[Item], known: Mapping[str, bytes]) -> Iterator[File]:
+    """Images that the provider has drawn."""
+    for item in items:
+        if item.get("type") == "image_generation_call":
+            made = file_of(item.get("result"), f"image/{item.get('output_format', 'png')}")
+            if made is not None and made.digest not in known:
+                yield made
 
 
 def _output(call_id: str, output: str) -> Item:
@@ -446,7 +491,10 @@ def _output(call_id: str, output: str) -> Item:
 
 
 def _content(result: ToolResult) -> str:
-    text = _as_text(result.content)
+    if result.files:
+        text = parts_text(parts_of(result.content))
+    else:
+        text = _as_text(result.content)
     if result.error:
         return f"error: {text}"
     return text

@@ -8,7 +8,15 @@ from dataclasses import replace
 from typing import Any, cast
 
 from agents import Agent as TheirAgent
-from agents import FunctionTool, RunConfig, RunContextWrapper, RunHooks
+from agents import (
+    FunctionTool,
+    RunConfig,
+    RunContextWrapper,
+    RunHooks,
+    ToolOutputFileContent,
+    ToolOutputImage,
+    ToolOutputText,
+)
 from agents.tool_context import ToolContext as TheirToolContext
 from agents.tool_guardrails import ToolInputGuardrailData, ToolOutputGuardrailData
 from pydantic_core import to_jsonable_python
@@ -16,7 +24,8 @@ from pydantic_core import to_jsonable_python
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.core.policy_rule import Rule, ask
 from adjourn.errors import ToolFailed
-from adjourn.guests.guest_tool import GuestTool, GuestToolTerms, without_waiting
+from adjourn.guests.guest_files import file_of
+from adjourn.guests.guest_tool import GuestTool, GuestToolTerms, check_result, without_waiting
 
 
 class TheirFunctionTool:
@@ -45,6 +54,7 @@ class TheirFunctionTool:
             marked = "ask"
         else:
             marked = None
+        check_result(name, tool.output_json_schema, _function_of(tool))
         return terms.tool(
             name,
             tool.description,
@@ -72,7 +82,7 @@ class TheirFunctionTool:
             raise await self._error(context, error) from error
         value = await self._checked_output(context, value)
         await self._tell("on_tool_end", context, value)
-        return to_jsonable_python(value, fallback=str)
+        return recordable(value)
 
     async def _error(self, context: Any, error: Exception) -> Exception:
         """The error, in the words of the tool's own `failure_error_function` if it has one."""
@@ -101,6 +111,15 @@ class TheirFunctionTool:
         for hooks in (self._hooks, self._agent.hooks):
             if hooks is not None:
                 await getattr(hooks, event)(context, self._agent, self._tool, *more)
+
+
+def _function_of(tool: FunctionTool) -> Callable[..., Any]:
+    """The function that was made a tool; or what runs the tool, if that was given itself."""
+    runs: Any = getattr(tool.on_invoke_tool, "_invoke_tool_impl", tool.on_invoke_tool)
+    code = getattr(runs, "__code__", None)
+    if code is None or "the_func" not in code.co_freevars:
+        return runs
+    return runs.__closure__[code.co_freevars.index("the_func")].cell_contents
 
 
 def _obey(behaviour: Any, guardrail: str) -> None:
@@ -150,3 +169,17 @@ def nested_agent(tool: FunctionTool) -> TheirAgent[Any] | None:
     if set(properties) != {"input"} or properties["input"].get("type") != "string":
         return None
     return cast("TheirAgent[Any]", agent)
+
+
+def recordable(value: Any) -> Any:
+    """A result as JSON, and its images and files as ours."""
+    if isinstance(value, ToolOutputText):
+        return value.text
+    if isinstance(value, ToolOutputImage) and (file := file_of(value.image_url)):
+        return file
+    if isinstance(value, ToolOutputFileContent):
+        file = file_of(value.file_data, name=value.filename or "")
+        return file or to_jsonable_python(value)
+    if isinstance(value, list | tuple):
+        return list(map(recordable, cast("list[Any]", value)))
+    return to_jsonable_python(value, fallback=str)

@@ -5,7 +5,7 @@ What it added to its message history is the reply's `details`; the results come 
 its next request.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, NoReturn, cast
 
 from pydantic_ai import messages as theirs
@@ -35,6 +35,7 @@ from pydantic_core import ValidationError, to_json, to_jsonable_python
 
 from adjourn.agent.toolset import ToolsetContext
 from adjourn.bodies.tool_context import ToolContext
+from adjourn.core.files import File, parts_of
 from adjourn.core.messages import (
     Delta,
     ModelRequest,
@@ -49,9 +50,11 @@ from adjourn.core.messages import (
 from adjourn.core.usage import Usage
 from adjourn.errors import AdjournError, ToolFailed
 from adjourn.guests.adopt import Guest
-from adjourn.guests.guest_tool import GuestTool, GuestToolTerms, without_waiting
+from adjourn.guests.guest_files import file_of, made_parts, stowed, with_made
+from adjourn.guests.guest_tool import GuestTool, GuestToolTerms, check_result, without_waiting
 from adjourn.guests.hot_history import HeardHistory, HotHistory
 from adjourn.models.pydantic_ai import messages as translate
+from adjourn.models.pydantic_ai.files import check_taken, contents, refusal
 
 YES_OR_NO = {"type": "boolean"}
 History = list[theirs.ModelMessage]
@@ -84,6 +87,8 @@ class HoldTools(AbstractCapability[Any]):
 class PydanticAIGuest:
     """See `Model`."""
 
+    takes_files = True
+
     def __init__(self, agent: AbstractAgent[Any, Any], deps: Any) -> None:
         self._agent, self._deps = agent, deps
         model = agent.model
@@ -96,14 +101,22 @@ class PydanticAIGuest:
         """See `Model.name`."""
         return f"pydantic-ai:{self._agent.name or 'agent'}"
 
+    async def file_refusal(self, ref: dict[str, Any], data: bytes) -> str:
+        """See `Model`. A model that the agent has by its name shows only when it is asked."""
+        if not isinstance(self._agent.model, TheirModel):
+            return ""
+        return refusal(translate.leaves_of(self._agent.model), ref, data, self.name)
+
     async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
         """See `Model.request`: what the agent thinks until it wants tools or has its output."""
         history, heard = self._history.take(request)
+        if request.files and isinstance(self._agent.model, TheirModel):
+            check_taken(translate.leaves_of(self._agent.model), request, self.name)
         prompt = None
         if history:
             _hear(history, heard)
         else:
-            prompt = heard.said  # with the first prompt come the agent's own system prompts
+            prompt = _prompt(heard)  # with the first prompt come the agent's own system prompts
         result: Any = None
         try:
             async for item in self._think(prompt, history, request):
@@ -115,14 +128,15 @@ class PydanticAIGuest:
             raise
         except Exception as e:
             raise translate.failure(self.name, e) from e
-        details = {"guest": "pydantic-ai", "messages": _dumped(result.new_messages())}
+        made = list(_made(result))
+        dumped = stowed(_dumped(result.new_messages()), with_made(request.files, made))
+        details = {"guest": "pydantic-ai", "messages": dumped}
         self._history.keep(request, details, list(result.all_messages()))
-        yield Reply(
-            _parts(result), _usage(result), result.response.model_name or self.name, details
-        )
+        parts = (*_parts(result), *made_parts(made))
+        yield Reply(parts, _usage(result), result.response.model_name or self.name, details)
 
     async def _think(
-        self, prompt: str | None, history: History, request: ModelRequest
+        self, prompt: Any, history: History, request: ModelRequest
     ) -> AsyncIterator[Any]:
         """Pieces of text as they come, then the result."""
         options: dict[str, Any] = {
@@ -160,9 +174,11 @@ def _hear(history: History, heard: HeardHistory) -> None:
     already."""
     if not history or not heard:
         return
-    parts: list[theirs.ModelRequestPart] = list(map(_result, heard.results))
+    parts: list[theirs.ModelRequestPart] = []
+    for result in heard.results:
+        parts.append(_result(result, heard))
     if heard.said:
-        parts.append(theirs.UserPromptPart(heard.said))
+        parts.append(theirs.UserPromptPart(_prompt(heard)))
     last = history[-1]
     # it has what the framework itself answered, such as invalid arguments
     if isinstance(last, theirs.ModelRequest):
@@ -171,12 +187,32 @@ def _hear(history: History, heard: HeardHistory) -> None:
         history.append(theirs.ModelRequest(parts=parts))
 
 
-def _result(result: ToolResult) -> theirs.ToolReturnPart[Any]:
+def _prompt(heard: HeardHistory) -> Any:
+    """What it is told, with the files where they stood."""
+    if not heard.parts:
+        return heard.said
+    return contents(heard.parts, heard.files)
+
+
+def _result(result: ToolResult, heard: HeardHistory) -> theirs.ToolReturnPart[Any]:
     if result.error:
         outcome = "failed"
     else:
         outcome = "success"
-    return theirs.ToolReturnPart(result.tool, result.content, result.call_id, outcome=outcome)
+    content = result.content
+    if result.files:
+        content = contents(parts_of(content), heard.files)
+    return theirs.ToolReturnPart(result.tool, content, result.call_id, outcome=outcome)
+
+
+def _made(result: Any) -> Iterator[File]:
+    """The files that the model made in this turn."""
+    for message in result.new_messages():
+        for part in message.parts if isinstance(message, theirs.ModelResponse) else ():
+            if isinstance(part, theirs.FilePart):
+                made = file_of(part.content.data, part.content.media_type)
+                if made is not None:
+                    yield made
 
 
 def _dumped(messages: History) -> list[Any]:
@@ -195,6 +231,8 @@ def _dumped(messages: History) -> list[Any]:
 def _parts(result: Any) -> tuple[ReplyPart, ...]:
     """The words and the calls that the agent ended with; else its output, as text."""
     output = result.output
+    if isinstance(output, theirs.BinaryContent):
+        return ()
     if not isinstance(output, DeferredToolRequests):
         return (Text(text=_as_text(output)),)
     parts: list[ReplyPart] = []
@@ -303,6 +341,7 @@ class PydanticAITools:
             marked = "ask"
         else:
             marked = None
+        check_result(name, definition.return_schema)
         schema = dict(definition.parameters_json_schema)
         return terms.tool(name, definition.description or "", schema, body, marked)
 
@@ -393,10 +432,17 @@ def _model(agent: AbstractAgent[Any, Any]) -> TheirModel:
 
 
 def _recordable(value: Any) -> Any:
-    """A result as JSON. What it says to the model beside the result is put beside it."""
-    if not isinstance(value, theirs.ToolReturn):
-        return to_jsonable_python(value)
-    returned = to_jsonable_python(value.return_value)
-    if value.content is None:
-        return returned
-    return {"result": returned, "content": to_jsonable_python(value.content)}
+    """A result as JSON, and its files as ours. What it says to the model beside the result is put
+    beside it."""
+    if isinstance(value, theirs.ToolReturn):
+        returned = _recordable(value.return_value)
+        if value.content is None:
+            return returned
+        return {"result": returned, "content": _recordable(value.content)}
+    if isinstance(value, theirs.BinaryContent):
+        return file_of(value.data, value.media_type) or to_jsonable_python(value)
+    if isinstance(value, list | tuple):
+        return list(map(_recordable, cast("list[Any]", value)))
+    if isinstance(value, dict):
+        return {key: _recordable(part) for key, part in cast("dict[Any, Any]", value).items()}
+    return to_jsonable_python(value)

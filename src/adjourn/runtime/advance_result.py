@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from adjourn.stores.protocol import Store
     from adjourn.views.fleet_view import FleetView
 
+IDLE = "a tenant's runtime advances no runs"
+ELSEWHERE = "a worker without a tenant advances what it starts"
+
 
 class Rested(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The run is not this process's any more, and nothing of it is in flight here.
@@ -147,11 +150,25 @@ class AdvanceVerb:
                 it raises, the run is handed back and the error is raised here.
         """
         budget = Budget(optional_seconds(at_most, "at_most") or None, beat)
-        self._begin_work()
+        self._begin_any()
         id = getattr(run, "id", run)
         if not isinstance(id, str):
             raise Invalid(f"advance needs a run or its id, got {run!r:.80}")
         return await self.worker.advance(id, budget, replaces=replaces)
+
+    def lend_worker(self) -> None:
+        """From now on an engine says which runs this runtime advances, by `advance`: it is a worker
+        like others, of a `Runtime(work=False)`."""
+        self._begin_any()
+        self.worker.lend()
+
+    def _begin_any(self) -> None:
+        """From here on this process runs bodies, whosever run it is. Raises `NotAllowed` for a
+        tenant's."""
+        from adjourn.stores.tenant_store import check_whole
+
+        check_whole(self.store, "advancing runs")
+        self._begin_work()
 
     async def fleet(self) -> "FleetView":
         """Who works on the runs of this store, what is ready for them, and what no worker fits."""

@@ -15,17 +15,20 @@ from adjourn.core.state import State
 from adjourn.core.status import ENDED
 from adjourn.driver import unfinished_bodies as flights
 from adjourn.driver.clock import Clock, StoreTime
-from adjourn.driver.cold_start import captured, folded_and_sized, write_down
+from adjourn.driver.cold_start import folded_and_sized
 from adjourn.driver.decider_keys import BadDeciders, StoreTrust
 from adjourn.driver.earlier_turns import EarlierTurns
-from adjourn.driver.identity import Life, here, life_of
 from adjourn.driver.live_feed import Feed
 from adjourn.driver.loop import Drive
+from adjourn.driver.metrics import Meter
+from adjourn.driver.process_identity import Life, here, life_of
 from adjourn.driver.program import Program
+from adjourn.driver.snapshot_writer import captured, write_down
 from adjourn.driver.tool_limits import ToolLimits
 from adjourn.errors import (
     AdjournError,
     BrokenHistory,
+    KeyMissing,
     LeaseBusy,
     LeaseLost,
     NotFound,
@@ -44,6 +47,8 @@ from adjourn.stores.protocol import Lease, Store
 
 log = logging.getLogger("adjourn.worker")
 
+TOLD = 200
+"""So many records, the last ones, are read for whoever watches: what people said stands there."""
 AGAIN = 1.0
 """Seconds after which a run that waits for another one of its session is looked at again."""
 WRITING = 1.0
@@ -79,6 +84,7 @@ class Advancer:
     ) -> None:
         self.id, self._shared = id, shared
         self.limits: ToolLimits | None = None
+        self.meter = Meter()
         self.refusals: KeptErrors[AdjournError] = KeptErrors()
         self.errors: KeptErrors[BaseException] = KeptErrors()
         self.running: dict[str, Drive] = {}
@@ -311,7 +317,7 @@ class Advancer:
             earlier = None
         try:
             restored, size = await folded_and_sized(self._store, run, self.trust, earlier)
-        except BrokenHistory as e:
+        except (BrokenHistory, KeyMissing) as e:
             await self._fitness.misfits(run, e, lease)
             raise
         state.become(restored)
@@ -327,11 +333,16 @@ class Advancer:
                 # a turn before it may have been erased: from now on, while this one goes on, none
                 # is
                 raise FoldAgain
+            self.meter.taken(lease, state)
             state.fold_all(lease.records)
         except FoldAgain:
             folded = await self._begin(run, State(self.trust), lease)
             state = folded.state
         state = await self._fitness.upgraded(lease, state, program)
+        segment = None
+        if self.meter.watch is not None:
+            tail = await self._store.load(run, max(0, lease.seq - TOLD))
+            program = segment = self.meter.watch.begin(lease, tail, program)
         drive = Drive(
             self._store,
             program,
@@ -349,6 +360,7 @@ class Advancer:
             size=folded.size + lease.size,
             keeps=self._write_down if self._shared else None,
         )
+        drive.count(self.meter)
         if self.limits is not None:
             drive.limit(self.limits)
         self._begins(run, drive)
@@ -357,6 +369,8 @@ class Advancer:
                 await drive.run()
         finally:
             self._ends(run, drive)
+            if segment is not None:
+                segment.end(drive.state)
         self.refusals.forget(run)
         self._fitness.accept(run)
         self._keep_error(run, drive)

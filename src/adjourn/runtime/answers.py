@@ -7,14 +7,14 @@ import msgspec
 
 from adjourn.core.codec import plain
 from adjourn.core.decision import Decision, chosen, word_of
-from adjourn.core.ids import local_event, public_id
-from adjourn.core.interrupt import Interrupt, decided
+from adjourn.core.ids import local_event, public_id, ref_of
+from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import Decided, Suspended
 from adjourn.core.schema_document import EndlessDefaults, filled
 from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.driver.schema_check import check_value
-from adjourn.driver.self_approval_guard import check_outside
+from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import AnswerRequired, InterruptClosed, Invalid, InvalidAnswer, UnknownInterrupt
 
 
@@ -34,13 +34,17 @@ async def answered(interrupt: Interrupt, answer: Any, *, by: str = "", digest: s
     An edit is completed with the defaults of the recorded schema, so that what its author agrees to
     is what runs.
     """
+    from adjourn.core.answer import decided  # most processes answer nothing
+
     if not isinstance(answer, Decision):
         answer = plain(answer, "answer")
     command = decided(interrupt, answer, by, digest)
     if word_of(command) == "dismiss":
         return command
     if interrupt.kind == "question":
-        await check_value(interrupt.answer_schema, command.value, "answer")
+        value = await _fitting(interrupt.answer_schema, command.value, "answer", interrupt.ref)
+        if value is not command.value:
+            command = msgspec.structs.replace(command, value=value)
     elif (
         interrupt.kind == "in_doubt"
         and chosen(command).get("choice") == "happened"
@@ -55,6 +59,24 @@ async def answered(interrupt: Interrupt, answer: Any, *, by: str = "", digest: s
     return command
 
 
+async def _fitting(schema: Any, value: Any, what: str, question: str) -> Any:
+    """The answer to a question as it is recorded; raises `InvalidAnswer` if it does not fit. A
+    secret in it is sealed, and not said."""
+    from adjourn.core.secret_places import has_secrets, without_secrets
+
+    if not has_secrets(schema):
+        await check_value(schema, value, what)
+        return value
+    from adjourn.driver.sealed_answers import opened_answer, sealed_answer, silent
+
+    value, _ = opened_answer(schema, value)
+    try:
+        await check_value(schema, value, what)
+    except InvalidAnswer as error:
+        raise silent(error, what, without_secrets(schema, value)) from None
+    return sealed_answer(schema, value, question)
+
+
 def _completed(schema: Any, edit: dict[str, Any]) -> dict[str, Any]:
     try:
         return filled(schema, edit)
@@ -64,9 +86,9 @@ def _completed(schema: Any, edit: dict[str, Any]) -> dict[str, Any]:
 
 async def check_event(
     state: State, event: str, value: Any, by: str = "", *, named: bool = True
-) -> None:
-    """Raise unless this event may be sent: where it would answer a question it is a person's
-    answer, and must fit.
+) -> Any:
+    """The value of an event as it is recorded; raises unless it may be sent: where it would answer a
+    question it is a person's answer, and must fit.
 
     `named`: whether answers here are always somebody's, as in a store that people share.
     """
@@ -90,7 +112,9 @@ async def check_event(
                 advice="wait with ctx.wait_for(event) for an event that is not a person's answer",
             )
         if question.schema is not None:
-            await check_value(question.schema, value, f"the event {event!r}")
+            place = ref_of(state.run, question.i)
+            value = await _fitting(question.schema, value, f"the event {event!r}", place)
+    return value
 
 
 async def answers_for(

@@ -1,14 +1,19 @@
 """What a runtime's verbs are given, checked."""
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, cast
 
+from adjourn.core.codec import plain
+from adjourn.core.duration import seconds
+from adjourn.core.files import File, parts_of, parts_text
 from adjourn.core.record_codec import dump
 from adjourn.core.records import MOST_URGENT, AnyRecord, Command, Emitted, Resumed, Said
 from adjourn.errors import AlreadyResumed, Invalid, InvalidDefinition, RunErased
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.stores.audit import chain
-from adjourn.stores.run_row import RunRow
+from adjourn.stores.run_row import RunRow, stored
 
 
 def limited(limit: Any) -> int:
@@ -21,7 +26,7 @@ def limited(limit: Any) -> int:
 def whole(name: str, number: Any) -> int:
     """A setting that counts something; raises `InvalidDefinition`."""
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise InvalidDefinition(f"{name} must be an integer of at least 1, got {number!r}")
+        raise InvalidDefinition(f"{name} must be an integer of at least 1, got {number!r:.80}")
     return number
 
 
@@ -61,8 +66,29 @@ def head_of(salt: bytes, records: Iterable[AnyRecord]) -> bytes:
     """The hash that the chain of these records ends in, in a journal that begins with this salt."""
     head = salt
     for record in records:
-        head = chain(head, dump(record))
+        head = chain(head, stored(salt, dump(record)))
     return head
+
+
+Words = str | File | Sequence[str | File]
+"""What is said to an agent."""
+
+
+def checked_words(given: Any) -> tuple[str, tuple[Any, ...]]:
+    """What is said, as text, and as parts if it has files; raises `Invalid`."""
+    if isinstance(given, str) and given:
+        return given, ()
+    value = plain(given, "what is said")
+    parts = parts_of(value)
+    if not parts or parts not in (
+        [value],
+        value,
+    ):  # else it is the JSON of something, and its files
+        raise Invalid(
+            f"say needs a non-empty string, a file, or a list of strings and files, got {given!r:.80}",
+            consequence="nothing was said",
+        )
+    return parts_text(parts), tuple(parts)
 
 
 def has_words(command: Command) -> bool:
@@ -86,19 +112,28 @@ def checked_priority(priority: Any) -> dict[str, Any]:
     return {}
 
 
-def checked_queue(queue: Any, session: str) -> dict[str, Any]:
-    """What `queue=` adds to a run's options; raises `Invalid`.
+def checked_tenant(tenant: str) -> str:
+    """A tenant's name. Raises `Invalid`.
 
     Args:
-        queue: what was given: None or `"session"`.
-        session: the session of the run.
+        tenant: the name; "" for none.
     """
-    if queue is None:
-        return {}
-    if queue != "session":
-        raise Invalid(f"queue= must be 'session' or None, got {queue!r:.80}")
-    if not session:
-        raise Invalid(
-            "queue='session' needs session=: the session whose runs go one after the other"
-        )
-    return {"queue": queue}
+    if len(tenant) > 200 or not tenant.isprintable() or tenant != tenant.strip():
+        raise Invalid(f"a tenant's name must be a short string, got {tenant!r:.80}")
+    return tenant
+
+
+@asynccontextmanager
+async def within(timeout: float | None, run: str) -> AsyncGenerator[None]:
+    """Raise `TimeoutError`, which says what to do, if a run does not rest within `timeout` seconds;
+    None: wait for ever."""
+    if timeout is None:
+        yield
+        return
+    try:
+        async with asyncio.timeout(seconds(timeout, "timeout")):
+            yield
+    except TimeoutError:
+        raise TimeoutError(
+            f"run {run} did not rest within {timeout:g} seconds; it goes on: wait again"
+        ) from None

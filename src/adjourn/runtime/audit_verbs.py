@@ -37,7 +37,9 @@ class AuditVerbs:
     def keep_sealed(self) -> None:
         """Seal every ten seconds from now on, and at the end, and keep the index of runs up to
         date. A runtime that advances runs does it by itself."""
-        self._audited()
+        from adjourn.stores.tenant_store import check_whole
+
+        check_whole(self._audited(), "sealing the audit")
         assert self._sealer is not None and self._indexer is not None
         self._sealer.start()
         self._indexer.start()
@@ -58,11 +60,11 @@ class AuditVerbs:
             security: the security log instead: logins, keys, users, refusals.
             wanted: only entries that fulfil this: who, verb, run, agent, tool, time, text.
         """
-        from adjourn.views.audit_entry import AuditEntry
+        from adjourn.views.audit_entry import entries
 
         store = self._audited()
         found = await store.recent(before, limit, security=security, wanted=wanted)
-        return [AuditEntry.of(line) for line in found]
+        return await entries(store, found)
 
     async def audit_seal(self) -> Seal | None:
         """Seal what was touched, now; None if there is nothing to seal, or if that is for whoever

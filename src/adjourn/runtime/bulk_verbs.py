@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from adjourn.core.ids import request_part
-from adjourn.core.status import RunStatus
-from adjourn.errors import AdjournError, Invalid
+from adjourn.core.records import CancelAsked
+from adjourn.core.status import NEXT, RunStatus
+from adjourn.errors import AdjournError, Invalid, Refused
 from adjourn.runtime.retry_verbs import RetryVerbs
 from adjourn.stores.protocol import Filter
 
@@ -108,6 +109,8 @@ class BulkVerbs(RetryVerbs):
             if not dry_run:
                 await self._command(verb, run, by, note, request)
             elif verb == BulkVerb.CANCEL:
+                if CancelAsked not in NEXT[row.status]:
+                    raise Refused(id, "cancel", row.status.value)
                 return msgspec.structs.replace(outcome, preview=await run.cancel_preview())
         except AdjournError as refused:
             return msgspec.structs.replace(outcome, refused=refused)

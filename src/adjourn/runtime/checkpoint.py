@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from adjourn.core.codec import encode
-from adjourn.core.envelope import seal, unseal
+from adjourn.core.envelope import Beside, seal, unseal
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Message
 from adjourn.core.record_codec import dump
@@ -74,6 +74,8 @@ class Checkpoint:
         records: the journal.
         secret: signs it; without one, `ADJOURN_SECRET`.
         before: the turns before it, for a conversation.
+        files: the bytes of the files that the run and those turns refer to, by their SHA-256.
+        key: the id of the key of its run, if that is encrypted.
     """
 
     def __init__(
@@ -82,15 +84,20 @@ class Checkpoint:
         *,
         secret: str | None = None,
         before: Transcript | None = None,
+        files: Mapping[str, bytes] | None = None,
+        key: str = "",
     ) -> None:
+        self.key = key
         self.records, self.before = tuple(records), before
+        self.files: dict[str, bytes] = dict(files or {})
         self._secret = secret
 
     @classmethod
     def from_json(
         cls, data: "str | bytes | Mapping[str, Any] | Checkpoint", *, secret: str | None = None
     ) -> "Checkpoint":
-        """Read a checkpoint. It is verified first; raises `CheckpointInvalid`.
+        """Read a checkpoint. It is verified first; raises `CheckpointInvalid`, and `KeyMissing` for one
+        that is sealed with a key that no open store has.
 
         Args:
             data: its JSON as `str` or `bytes`, or the parsed dict.
@@ -107,9 +114,11 @@ class Checkpoint:
                 "json",
                 advice="pass its .checkpoint" if hasattr(data, "checkpoint") else "",
             )
-        opened = unseal(data, key_ring(secret))
+        from adjourn.runtime.sealed_checkpoint import opened_text
+
+        opened = unseal(opened_text(data), key_ring(secret))
         envelope, before = opened.envelope, Transcript(opened.before) if opened.before else None
-        checkpoint = cls(opened.records, secret=secret, before=before)
+        checkpoint = cls(opened.records, secret=secret, before=before, files=opened.files)
         try:
             status = checkpoint.status
         except Exception as e:  # whatever a forged journal makes the fold stumble over
@@ -123,8 +132,13 @@ class Checkpoint:
             )
         return checkpoint
 
-    def to_json(self) -> str:
-        """The checkpoint as text: for Redis, S3, a table, a file. Signed if a secret is set."""
+    def to_json(self, *, sealed: bool = False) -> str:
+        """The checkpoint as text: for Redis, S3, a table, a file. Signed if a secret is set.
+
+        Args:
+            sealed: encrypted with the key of its run, which must have one. It can be read where the
+                store of the run is open, until the run is erased there.
+        """
         s = self.started
         fields = {
             "run_id": s.run,
@@ -135,7 +149,13 @@ class Checkpoint:
             "status": self.status,
             "fingerprint": encode(self.state.fingerprint).decode(),
         }
-        return seal(fields, self.records, key_ring(self._secret), self._said_before())
+        beside = Beside(self._said_before(), self.files)
+        text = seal(fields, self.records, key_ring(self._secret), beside)
+        if sealed:
+            from adjourn.runtime.sealed_checkpoint import sealed_text
+
+            return sealed_text(text, s.run, self.key)
+        return text
 
     @cached_property
     def state(self) -> State:
@@ -160,7 +180,7 @@ class Checkpoint:
         if not before:
             return self
         first = msgspec.structs.replace(self.started, history=msgspec.to_builtins(tuple(before)))
-        return Checkpoint([first, *self.records[1:]], secret=self._secret)
+        return Checkpoint([first, *self.records[1:]], secret=self._secret, files=self.files)
 
     @property
     def started(self) -> Started:

@@ -8,7 +8,7 @@ from adjourn.core.interrupt import public_id
 from adjourn.core.records import AnyRecord, Asked, Command, Decided, Emitted, Forked, Suspended
 from adjourn.core.signatures import prefix_digest, shown, unsigned
 from adjourn.driver.decider_keys import Deciders, SigningKey, StoreTrust, signing_key
-from adjourn.driver.self_approval_guard import check_outside
+from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import Misused, NotAllowed, StaleDecision, UnknownInterrupt
 from adjourn.stores.protocol import Filter, Store
 

@@ -1,4 +1,4 @@
-"""The verbs of a runtime that are decisions: find an interrupt, approve, deny, answer."""
+"""The verbs of a runtime about one interrupt: find it, decide it, and leave a note on it."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
@@ -8,43 +8,28 @@ import msgspec
 from adjourn.core.decision import Decision
 from adjourn.core.ids import places_of
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.records import CancelAsked, Command, PauseAsked
-from adjourn.errors import (
-    Invalid,
-    StaleDecision,
-    UnknownInterrupt,
-)
+from adjourn.core.records import Revoked
+from adjourn.core.standing_decision import Standing
+from adjourn.driver.cold_start import folded
+from adjourn.driver.worker_mark import check_outside
+from adjourn.errors import Invalid, StaleDecision, UnknownInterrupt
 from adjourn.runtime.answers import answered
-from adjourn.runtime.arguments import checked_groups, has_words
-from adjourn.runtime.decision_signer import Signatures
-from adjourn.runtime.definition import Definition
-from adjourn.runtime.origin import HasOrigin
+from adjourn.runtime.arguments import checked_groups
+from adjourn.runtime.command_delivery import CommandDelivery
 from adjourn.runtime.run import Run
-from adjourn.stores.protocol import Filter, Store
+from adjourn.stores.protocol import Filter
 
 if TYPE_CHECKING:
     from adjourn.runtime.run import Run
-    from adjourn.runtime.worker_protocol import RunWorker
+    from adjourn.stores.item_note import NoteVerb
+    from adjourn.views.standing_view import StandingView
 
 SEVERAL = 5
 """Interrupts that an error lists where several could be meant."""
 
 
-class DecisionVerbs(HasOrigin):
+class DecisionVerbs(CommandDelivery):
     """What `Runtime` can do with interrupts."""
-
-    programs: dict[str, Definition[Any]]
-    signatures: Signatures
-
-    @property
-    def store(self) -> Store:
-        """The store."""
-        raise NotImplementedError
-
-    @property
-    def worker(self) -> "RunWorker":
-        """What advances runs in this process."""
-        raise NotImplementedError
 
     async def get(self, run_id: str) -> "Run[Any]":
         """See `Runtime.get`."""
@@ -96,6 +81,7 @@ class DecisionVerbs(HasOrigin):
         scope: Literal["once", "run"] = "once",
         groups: Iterable[str] = (),
         request_id: str = "",
+        stands: Standing | None = None,
     ) -> int:
         """Let a call run: once, exactly as shown. Returns the number of the record.
 
@@ -111,8 +97,9 @@ class DecisionVerbs(HasOrigin):
             edit: run it with these arguments instead; they are checked and judged again.
             scope: `"once"`, or `"run"`: also the same call again in this run.
             groups: the groups of the approver.
+            stands: for which later calls of this run it stands as well; see `Runtime.revoke`.
         """
-        decision = Decision.approve(note, edit, scope)
+        decision = Decision.approve(note, edit, scope, stands)
         return await self._decide(
             interrupt_id, decision, by, digest, request_id, checked_groups(groups)
         )
@@ -125,14 +112,16 @@ class DecisionVerbs(HasOrigin):
         note: str = "",
         digest: str = "",
         request_id: str = "",
+        stands: Standing | None = None,
     ) -> int:
         """Refuse a call; the model reads the refusal and continues. Returns the record's number.
 
         Args:
             note: a comment, which the model reads.
+            stands: which later calls of this run it refuses as well.
             interrupt_id, by, digest, request_id: as for `approve`.
         """
-        return await self._decide(interrupt_id, Decision.deny(note), by, digest, request_id)
+        return await self._decide(interrupt_id, Decision.deny(note, stands), by, digest, request_id)
 
     async def answer(
         self,
@@ -162,6 +151,38 @@ class DecisionVerbs(HasOrigin):
             interrupt_id, value, by, digest, request_id, checked_groups(groups)
         )
 
+    async def standing(self, run_id: str) -> "list[StandingView]":
+        """The standing decisions of a run, the latest first, also those that have ended.
+
+        Args:
+            run_id: the run.
+        """
+        from adjourn.views.standing_view import standing_views
+
+        run = await self.get(run_id)
+        return standing_views(await folded(self.store, run.id), self.store.now())
+
+    async def revoke(
+        self, interrupt_id: str | Interrupt, *, by: str, note: str = "", request_id: str = ""
+    ) -> int:
+        """Revoke a standing decision: calls that have begun continue, no other begins on it, and a
+        person is asked again. Returns the number of the record.
+
+        Raises `Refused` if the decision does not stand.
+
+        Args:
+            interrupt_id: the interrupt that it was made about.
+            by: who revokes it; everyone who may decide may do so.
+            note: a comment for the audit.
+            request_id: the same id again returns the recorded result.
+        """
+        check_outside("revoke a decision")
+        if not isinstance(by, str) or not by:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise Invalid("a revocation needs by=: who revokes")
+        found = await self.interrupt(interrupt_id)
+        command = Revoked(i=found.local, by=by, note=note)
+        return await self.deliver(found.run_id, command, request_id)
+
     async def _decide(
         self,
         given: str | Interrupt,
@@ -186,24 +207,49 @@ class DecisionVerbs(HasOrigin):
         # whether the digest is the right one is for the store to say, and to write down
         if groups or seen:
             command = msgspec.structs.replace(command, groups=groups, digest=seen or command.digest)
-        return await self.deliver(interrupt.run_id, command, request_id)
-
-    async def deliver(self, run_id: str, command: Command, request_id: str = "") -> int:
-        """Append a command and wake its run."""
-        if not command.by and has_words(command):
-            self._check_requester((await self.store.get(run_id)).program, "")
-        command = await self.signatures.sealed(run_id, command)
-        with self.worker.expecting(run_id):
-            seq = await self.store.deliver(run_id, command, request=request_id, origin=self.origin)
-            if isinstance(command, CancelAsked) or (
-                isinstance(command, PauseAsked) and command.now
-            ):
-                self.worker.cut(run_id, seq)
-            self.worker.wake(run_id, stops=isinstance(command, CancelAsked | PauseAsked))
+        seq = await self.deliver(interrupt.run_id, command, request_id)
+        waited = self.store.now() - interrupt.opened_at
+        self.worker.advancer.meter.answered(command.verdict, waited)
         return seq
 
-    def _check_requester(self, program: str, by: str) -> None:
-        """Raise `Invalid` where a rule of the program wants somebody else than who shaped the run,
-        and nobody says who."""
-        if known := self.programs.get(program):
-            known.program.check_requester(by)
+    async def assign(self, interrupt_id: str | Interrupt, to: str, *, by: str) -> None:
+        """Give an item to a person or a group; an earlier assignment ends. Raises
+        `InterruptClosed` for what is decided.
+
+        Args:
+            interrupt_id: its id if that is unique, its ref, or the `Interrupt` itself.
+            to: the person's name, or `group:NAME`; empty: it is taken back.
+            by: who assigns it.
+        """
+        await self._leave(interrupt_id, "assign", by, to=to)
+
+    async def snooze(self, interrupt_id: str | Interrupt, until: float, *, by: str) -> float:
+        """Hide an item from the inbox of one person until a time. Returns when it is shown again:
+        at the latest 15 minutes before it expires. Others see it as before, and neither its expiry
+        nor its escalation moves.
+
+        Args:
+            interrupt_id: its id if that is unique, its ref, or the `Interrupt` itself.
+            until: in seconds since 1970; 0: show it again now.
+            by: who does not want to see it.
+        """
+        return await self._leave(interrupt_id, "snooze", by, until=until)
+
+    async def comment(self, interrupt_id: str | Interrupt, text: str, *, by: str) -> None:
+        """Write a comment about an item, open or decided. It is a line of the audit.
+
+        Args:
+            interrupt_id: its id if that is unique, its ref, or the `Interrupt` itself.
+            text: the comment.
+            by: who writes it.
+        """
+        await self._leave(interrupt_id, "comment", by, text=text)
+
+    async def _leave(
+        self, interrupt_id: str | Interrupt, verb: "NoteVerb", by: str, **what: Any
+    ) -> float:
+        from adjourn.stores.item_note import ItemNote
+
+        found = await self.interrupt(interrupt_id)
+        note = ItemNote(verb, found.local, by, **what)
+        return await self.store.annotate(found.run_id, note, origin=self.origin)

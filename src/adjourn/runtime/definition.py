@@ -44,6 +44,14 @@ class Definition(Generic[T_co]):
         """A flow's graph, as its runs record it; None for an agent."""
         return None
 
+    async def check_files(self, value: Any, consequence: str) -> None:
+        """Raise `Invalid` for files that it can do nothing with, before anything is recorded.
+
+        Args:
+            value: a plain value; those of its files count that carry their bytes.
+            consequence: what did not happen.
+        """
+
     def load(self, value: Any) -> T_co:
         """An output, read from a journal, as its type.
 

@@ -1,19 +1,21 @@
 """The verb of a runtime that erases a run."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import msgspec
 
-from adjourn.core.legal_hold import check_hold
 from adjourn.core.records import AnyRecord, Erased
 from adjourn.core.tombstone import tombstone
-from adjourn.driver.self_approval_guard import check_outside
+from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import Invalid, RunErased, RunPruned, UnknownRun
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.runtime.pruner import PruneVerbs
-from adjourn.stores.erasure import Erasure, Hold
+from adjourn.stores.erasure import Erasure, Hold, check_hold
 from adjourn.stores.protocol import Filter, Store
+
+if TYPE_CHECKING:
+    from adjourn.stores.ruled_store import Ruled
 
 LISTED = 1000
 """So many later runs of its session are looked at."""
@@ -56,8 +58,10 @@ class ErasureVerbs(PruneVerbs):
                 run_id, by=by, reason=reason, whole=whole, origin=self.origin
             )
         except UnknownRun:
-            await self._check_pruned(run_id)
-            raise
+            found = await self._erase_archive(run_id, by, reason, scrub)
+            if found is None:
+                raise
+            return found
         forgets: _Forgets = self.worker
         live: _Live | None = self._live
         silent = True
@@ -75,12 +79,23 @@ class ErasureVerbs(PruneVerbs):
         others = tuple(x.id for x in found if x.id != run_id and not x.erased)
         return msgspec.structs.replace(done, scrubbed=scrubbed and silent, others=others)
 
-    async def _check_pruned(self, run_id: str) -> None:
-        """Raise `RunPruned`, with where its archive is, if there was such a run."""
+    async def _erase_archive(
+        self, run_id: str, by: str, reason: str, scrub: bool
+    ) -> Erasure | None:
+        """Erase the key of a pruned run's archive; None if there was no such run. Raises `RunPruned`,
+        with where the archive is, if it is in clear, or the key is gone."""
+        from adjourn.runtime.archive import erase_key
         from adjourn.runtime.similar_ids import how_it_was_pruned
 
-        if entry := await how_it_was_pruned(self.store, run_id):
+        entry = await how_it_was_pruned(self.store, run_id)
+        if entry is None:
+            return None
+        if not await erase_key(self.store, run_id):
             raise RunPruned(run_id, entry.get("archive", ""))
+        told = {"by": by, "from": self.origin, "reason": reason}
+        await cast("Ruled", self.store).tell_of_archive(run_id, told)
+        scrubbed = scrub and await self.store.scrub(pruned=True)
+        return Erasure(run_id, by, reason, self.store.now(), entry["seq"], scrubbed=scrubbed)
 
     async def scrub(self) -> bool:
         """Get what was erased or pruned out of the bytes of the store's files, which gives room

@@ -1,13 +1,17 @@
 """The fleet of a store, gathered for people to see: who works, what waits, and what nobody fits."""
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from adjourn.core.status import Status
-from adjourn.driver.identity import Life, life_of
+from adjourn.driver.process_identity import Life, life_of
 from adjourn.errors import UnknownRun
-from adjourn.stores.fleet import Misfit
-from adjourn.stores.protocol import Store
-from adjourn.views.fleet_view import FleetView, UnfitRun, fleet_view, limit_views
+from adjourn.stores.fleet import Misfit, Queue
+from adjourn.stores.protocol import Filter, Store
+from adjourn.stores.run_row import RunRow
+from adjourn.stores.tenant_store import whole_store
+from adjourn.views.fleet_view import FleetView, UnfitRun, UnfitView, fleet_view, limit_views
 
 LOOKED_AT = 200
 """So many runs that workers have refused are looked at."""
@@ -20,6 +24,23 @@ async def fleet_of(store: Store) -> FleetView:
     gone = [worker for worker in (*leases, *(card.id for card in cards)) if _is_gone(worker)]
     view = fleet_view(cards, leases, queues, unfit, store.now(), gone)
     return replace(view, limits=limit_views(await store.tickets()))
+
+
+async def unfit_of(store: Store) -> Sequence[UnfitView]:
+    """What no worker fits; of a tenant, what of its own runs."""
+    whole = whole_store(store)
+    if whole is store:
+        return (await fleet_of(store)).unfit
+    ready: dict[str, list[RunRow]] = {}
+    for row in await store.runs(Filter(status=Status.READY.value, limit=LOOKED_AT)):
+        ready.setdefault(row.program, []).append(row)
+    queues: list[Queue] = []
+    for program, rows in ready.items():
+        free = [row.updated_at for row in rows if not row.worker]
+        queues.append(Queue(program, len(free), min(free, default=0.0), len(rows) - len(free)))
+    cards = await whole.roster()  # who works says nothing of any run
+    gone = [card.id for card in cards if _is_gone(card.id)]
+    return fleet_view(cards, {}, queues, await _unfit(store), store.now(), gone).unfit
 
 
 async def noted(store: Store, run: str) -> Misfit | None:

@@ -7,17 +7,11 @@ from dataclasses import dataclass
 from adjourn.core.halt import scope_parts
 from adjourn.core.state import State
 from adjourn.core.status import Status
+from adjourn.errors import KeyMissing
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.protocol import Filter
 from adjourn.stores.run_row import RunRow
-from adjourn.views.halt_scope import (
-    HaltNames,
-    HaltScope,
-    OpenRun,
-    halt_scopes,
-    open_run,
-    row_only,
-)
+from adjourn.views.halt_scope import HaltNames, HaltScope, OpenRun, halt_scopes, open_run, row_only
 
 OPEN = (Status.READY, Status.WAITING, Status.CANCELLING, Status.STUCK)
 """A paused run is held already, by a person."""
@@ -98,7 +92,10 @@ class HaltSurvey:
         kept = self._kept.get(row.id)
         if kept is not None and kept[:2] == (row.seq, status):
             return kept[2]
-        state = await self._state_of(row.id)
+        try:
+            state = await self._state_of(row.id)
+        except KeyMissing:  # what it does is not known here; it is counted, and named
+            state = State()
         made = open_run(row, state, status)
         self._kept[row.id] = (row.seq, status, made)
         return made

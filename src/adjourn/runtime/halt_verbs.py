@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from adjourn.core.halt import check_scope
-from adjourn.driver.self_approval_guard import check_outside
+from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import Invalid
-from adjourn.runtime.origin import HasOrigin
+from adjourn.runtime.command_delivery import HasOrigin
 from adjourn.stores.protocol import Halt, Store
 
 

@@ -56,8 +56,10 @@ class HealthCheck:
             if not self._runtime.worker.is_sweeping:
                 sweep = "the sweep has not looked for runs for too long"
             async with asyncio.timeout(PATIENCE):
+                obstacle, schema = await asyncio.to_thread(_flaws, self._runtime.address)
+                if obstacle:
+                    return Health(store=obstacle, sweep=sweep)
                 await self._runtime.store.roster(drop=[PROBE])
-                schema = await asyncio.to_thread(_misfit, self._runtime.address)
         except TimeoutError:
             return Health(store=f"it did not answer within {PATIENCE:g} s", sweep=sweep)
         except (AdjournError, OSError) as e:
@@ -65,11 +67,14 @@ class HealthCheck:
         return Health(schema=schema, sweep=sweep)
 
 
-def _misfit(address: str) -> str:
-    """Why the schema of a database is not the one that this process knows; "" if it is."""
+def _flaws(address: str) -> tuple[str, str]:
+    """Why a process cannot write to a database, and why it cannot work with its schema; "" if it
+    can. In PostgreSQL a newer schema only adds to what it knows: were it out of service then, an
+    upgrade would take out all."""
     if file_of(address) is None and not is_postgres(address):
-        return ""
+        return "", ""
     found = database_at(address)
-    if found.schema == found.newest_schema:
-        return ""
-    return f"it is {found.schema}, and this process knows {found.newest_schema}"
+    schema, newest = found.schema, found.newest_schema
+    if schema == newest or (is_postgres(address) and schema > newest):
+        return found.obstacle(), ""
+    return found.obstacle(), f"it is {schema}, and this process knows {newest}"

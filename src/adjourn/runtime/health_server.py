@@ -51,11 +51,12 @@ def numbers(runtime: "Runtime") -> Page:
     """What Prometheus reads."""
 
     async def read() -> Answer:
-        from adjourn.runtime.metrics import KIND, metrics_of
+        from adjourn.runtime.prometheus import KIND, metrics_of
 
         try:
             async with asyncio.timeout(PATIENCE):
-                return Answer(HTTPStatus.OK, await metrics_of(runtime.store), KIND)
+                text = await metrics_of(runtime.store, runtime.worker.advancer.meter)
+                return Answer(HTTPStatus.OK, text, KIND)
         except (AdjournError, TimeoutError):
             return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "not ready\n")
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from adjourn.core.action_digest import digest as digest_of
 from adjourn.core.decision import Decision
-from adjourn.core.digest import digest as digest_of
 from adjourn.core.ids import request_part
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import AdjournError, Invalid, InvalidAnswer
@@ -68,9 +68,10 @@ def _check(items: Sequence[Any], decision: Any) -> None:
             "several are approved, denied or dismissed together; a result or an answer is for one",
             consequence="nothing was decided",
         )
-    if decision.edit is not None or decision.scope != "once":
+    lasts = decision.scope != "once" or decision.stands is not None
+    if decision.edit is not None or lasts:
         raise InvalidAnswer(
-            "an edit, and an approval for a whole run, are for one interrupt",
+            "an edit, and a decision that stands for later calls, are for one interrupt",
             consequence="nothing was decided",
         )
     if len(items) > MOST:

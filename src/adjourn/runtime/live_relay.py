@@ -9,6 +9,7 @@ import msgspec
 
 from adjourn.driver.live_feed import Feed, Live, Published, TextArrived
 from adjourn.stores.protocol import Store
+from adjourn.stores.run_row import is_saying
 
 _decode = msgspec.json.Decoder(TextArrived | Published).decode
 _encode = msgspec.json.Encoder().encode
@@ -23,6 +24,8 @@ class LiveText:
         feed.tap = self._said
 
     def _said(self, item: Live) -> None:
+        if is_saying(item.run_id):  # what is encrypted is written nowhere else
+            return
         self._channel.send(
             item.run_id,
             partial(_line, item),

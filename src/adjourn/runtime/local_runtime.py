@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from adjourn.core.codec import plain
 from adjourn.core.records import AnyRecord, Command, Started
 from adjourn.core.state import State
 from adjourn.core.status import ENDED
@@ -16,11 +17,11 @@ from adjourn.errors import Invalid
 from adjourn.runtime.advance_result import Advanced, Budget, Rested
 from adjourn.runtime.advancer import Advancer
 from adjourn.runtime.checkpoint import Checkpoint
-from adjourn.runtime.continued_conversation import next_turn
 from adjourn.runtime.decision_signer import Signatures
 from adjourn.runtime.definition import Definition
 from adjourn.runtime.program_choice import Fitness, check_resources
 from adjourn.runtime.resumption import Continuation, Prepared, prepare
+from adjourn.runtime.run_start import next_turn
 from adjourn.runtime.runtime import Runtime
 from adjourn.runtime.slots import Slots
 from adjourn.runtime.state_cache import Folded
@@ -71,6 +72,8 @@ UNSIGNED = Unsigned(None, None)
 class LocalWorker(RunWorker):
     """Drives a run in the task that waits for it. Nothing happens by itself: there is no sweep, no
     task and no thread."""
+
+    outlives = False
 
     def __init__(
         self,
@@ -179,6 +182,10 @@ class LocalRuntime(Runtime):
         if self._definition.kind == "agent":
             self._program.check_requester(by)
 
+    async def _given(self, program: str, input: Any) -> Any:
+        """What no model takes fails the run, with a checkpoint from which another one goes on."""
+        return plain(input, "input")
+
     async def _beginning(
         self,
         program: Definition[Any],
@@ -202,4 +209,5 @@ class LocalRuntime(Runtime):
         Args:
             run: its id.
         """
-        return Checkpoint([record for _, record in self.memory.peek(run)])
+        records = [record for _, record in self.memory.peek(run)]
+        return Checkpoint(records, files=self.memory.peek_blobs(run))

@@ -147,8 +147,18 @@ def outcome_of(
     checkpoint: Checkpoint,
     load: "Callable[[Any], Any]",
     cause: BaseException | None = None,
+    *,
+    stored: bool = False,
 ) -> "Outcome[Any]":
-    """The outcome of a run at rest; raises `RunFailed` if only errors are open."""
+    """The outcome of a run at rest; raises `RunFailed` if only errors are open.
+
+    Args:
+        state: of the run.
+        checkpoint: the run as data.
+        load: makes the output of its recorded form.
+        cause: what was raised.
+        stored: the run is in a store: it is resumed there, not a copy of it here.
+    """
     common: dict[str, Any] = {"run_id": state.run, "checkpoint": checkpoint, "usage": state.usage}
     ended = state.ended
     if isinstance(ended, RunCancelled):
@@ -165,26 +175,32 @@ def outcome_of(
             **common,
         )
     if state.failed:
-        raise failure(state, checkpoint) from cause
+        raise failure(state, checkpoint, stored=stored) from cause
     return Paused(
         status=state.status.value if state.status else "", interrupts=state.interrupts, **common
     )
 
 
-def failure(state: State, checkpoint: Checkpoint) -> RunFailed:
-    """The error of a failed run."""
+def failure(state: State, checkpoint: Checkpoint, *, stored: bool = False) -> RunFailed:
+    """The error of a failed run. `stored`: see `outcome_of`."""
     payloads = [o.record.payload for o in state.open.values() if o.record.kind == "error"]
     errors = "; ".join(str(p.get("error")) for p in payloads)
     resumable = all(p.get("can_resume", True) for p in payloads)
-    if state.flow is None:
+    if stored:
+        how = "run.resume()"
+    elif state.flow is None:
         how = "agent.resume(error.checkpoint)"
     else:
         how = "resume()"
+    if resumable:
+        advice = f"call {how} to retry the failed step"
+    else:
+        advice = f"a retry alone will not help: mend what failed, then call {how}"
     return RunFailed(
         f"run {bare(state.run)} failed: {errors}",
         checkpoint,
         run_id=state.run,
         resumable=resumable,
         consequence="finished calls will not run again",
-        advice=f"call {how} to retry the failed step",
+        advice=advice,
     )

@@ -3,12 +3,13 @@ its answers stay for a worker that fits."""
 
 import logging
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 import msgspec
 
-from adjourn.core.fingerprint import changes
 from adjourn.core.plan import distrusted
+from adjourn.core.program_changes import changes
 from adjourn.core.records import Fact, Move, Released
 from adjourn.core.state import State
 from adjourn.core.status import CANCELS
@@ -18,6 +19,7 @@ from adjourn.driver.program import Program
 from adjourn.errors import (
     AdjournError,
     BrokenHistory,
+    KeyMissing,
     MissingResource,
     NotTrusted,
     ProgramChanged,
@@ -35,15 +37,19 @@ REFUSED = 10_000
 """So many refusals are remembered; what is forgotten is looked at once more."""
 DUE = 100
 """Runs that are due beside those that were refused: so many are looked through for them."""
-MISFITS = (ProgramChanged, MissingResource, NotTrusted, BrokenHistory)
+MISFITS = (ProgramChanged, MissingResource, NotTrusted, BrokenHistory, KeyMissing)
 """Why a run that has a program of its name here cannot go on with it."""
+AGAIN = 60.0
+"""After so many seconds a run whose key was missing is looked at again: the key may come."""
 
 
 class Refusal(msgspec.Struct):
-    """A run that does not fit, as it was at `seq`, with this upgrader."""
+    """A run that does not fit, as it was at `seq`, with this upgrader; not looked at before `until`, if
+    that is given."""
 
     seq: int
     upgrader: Upgrade | None
+    until: float = inf
 
 
 def check_resources(program: Program, resources: Mapping[str, Any]) -> None:
@@ -81,6 +87,7 @@ class Fitness:
             known is not None
             and known.seq == row.seq
             and known.upgrader is upgrader_of(row.program)
+            and self._store.now() < known.until
         )
 
     async def refused(self) -> list[str]:
@@ -115,9 +122,19 @@ class Fitness:
     ) -> None:
         """The run cannot go on here. A lease that was taken is given back first: then it is not
         asked for again."""
+        if isinstance(error, KeyMissing):
+            await self._lacks_key(run, error)
+            return
         if lease is not None:
             state = await self._given_back(lease)
         await self.say(state or await folded(self._store, run, self._trust), error)
+
+    async def _lacks_key(self, run: str, error: KeyMissing) -> None:
+        """An encrypted run that cannot be read here, and so is not taken; nor given back, which would
+        be a record."""
+        row, now = await self._store.get(run), self._store.now()
+        self._remember(run, Refusal(row.seq, upgrader_of(row.program), now + AGAIN))
+        await self._store.misfits(Misfit(run, row.seq, str(error), worker=self._worker, at=now))
 
     async def _given_back(self, lease: Lease) -> State:
         """Give a lease back that nobody can use here; the run as it is then."""
@@ -215,9 +232,12 @@ class Fitness:
         )
 
     def _refuse(self, state: State) -> None:
+        self._remember(state.run, Refusal(state.seq, upgrader_of(state.started.program)))
+
+    def _remember(self, run: str, refusal: Refusal) -> None:
         if len(self._refused) >= REFUSED:
             del self._refused[next(iter(self._refused))]
-        self._refused[state.run] = Refusal(state.seq, upgrader_of(state.started.program))
+        self._refused[run] = refusal
 
     def _check_children(self, state: State, program: Program) -> None:
         """A nested agent that has begun goes on by itself; so it must have begun on an agreement

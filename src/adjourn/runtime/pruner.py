@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
+from adjourn.core.codec import is_finite
 from adjourn.core.duration import span_of
-from adjourn.core.legal_hold import scopes_of
 from adjourn.core.status import ENDED, Status
-from adjourn.driver.self_approval_guard import check_outside
+from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import (
     Invalid,
     InvalidDefinition,
@@ -23,8 +23,8 @@ from adjourn.errors import (
     UnknownRun,
 )
 from adjourn.runtime.checkpoint import Checkpoint
-from adjourn.runtime.origin import HasOrigin
-from adjourn.stores.erasure import Hold, Pruning
+from adjourn.runtime.command_delivery import HasOrigin
+from adjourn.stores.erasure import Hold, Pruning, scopes_of
 from adjourn.stores.protocol import Store
 from adjourn.stores.run_row import RunRow
 
@@ -59,7 +59,7 @@ def span(given: Span, name: str) -> float:
         seconds = given.total_seconds()
     elif isinstance(given, str):
         seconds = span_of(given)
-    elif isinstance(given, int | float) and not isinstance(given, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+    elif is_finite(given):
         seconds = float(given)
     if seconds is None or not 0 <= seconds < float("inf"):
         raise InvalidDefinition(
@@ -102,13 +102,13 @@ def retained(given: "Span | Mapping[str, Span] | None") -> dict[Status, float]:
     if isinstance(given, Mapping):
         statuses(given, "retain=")
         return {
-            Status(status): _kept(length, f"retain={{{status!r}: …}}")
+            Status(status): kept_for(length, f"retain={{{status!r}: …}}")
             for status, length in given.items()
         }
-    return dict.fromkeys(sorted(ENDED), _kept(given, "retain="))
+    return dict.fromkeys(sorted(ENDED), kept_for(given, "retain="))
 
 
-def _kept(given: Span, name: str) -> float:
+def kept_for(given: Span, name: str) -> float:
     """`span`, but a bare number is refused: seconds where days were meant would remove what is to
     be kept."""
     if isinstance(given, int | float):
@@ -257,7 +257,7 @@ class PruneVerbs(HasOrigin):
         """How to prune this run: as it is in its archive; None if somebody else has pruned it
         meanwhile. Of one that was erased there is nothing to keep, also not what an earlier attempt
         has put there."""
-        from adjourn.runtime.archive import file_of, put
+        from adjourn.runtime.archive import file_of, keep_key, put
 
         if archive and row.erased:
             await asyncio.to_thread(file_of(archive, row.id).unlink, missing_ok=True)
@@ -267,6 +267,8 @@ class PruneVerbs(HasOrigin):
             saved: Checkpoint = await (await self.get(row.id)).checkpoint()
         except (UnknownRun, RunErased):  # the next look finds out
             return None
+        if saved.key:
+            await keep_key(self.store, saved)
         file, digest = await asyncio.to_thread(put, archive, saved, self.secret)
         return msgspec.structs.replace(wanted, seq=saved.seq, archive=str(file), digest=digest)
 

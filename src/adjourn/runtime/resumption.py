@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adjourn.core.fingerprint import changes
 from adjourn.core.ids import check_imported
+from adjourn.core.program_changes import changes
 from adjourn.core.records import Command, Resumed, Said
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
@@ -25,10 +25,10 @@ from adjourn.errors import (
 from adjourn.runtime.answers import MISSING, answers_for, describe, is_answer_needed
 from adjourn.runtime.arguments import check_same
 from adjourn.runtime.checkpoint import Checkpoint
-from adjourn.runtime.continued_conversation import at_home
 from adjourn.runtime.definition import Definition, OnChange
 from adjourn.runtime.program_choice import check_resources
 from adjourn.runtime.run import Run
+from adjourn.runtime.run_start import at_home
 from adjourn.runtime.upgraders import upgraded
 from adjourn.stores.run_row import RunRow
 
@@ -183,9 +183,12 @@ async def enter(rt: "Runtime", prepared: Prepared, *, is_new: bool = False) -> R
     with rt.worker.expecting(run):
         if not prepared.is_stored:
             home = await at_home(rt, saved)
-            if not await rt.store.create(home.started, home.records[1:], origin=rt.origin):
+            new = await rt.store.create(
+                home.started, home.records[1:], origin=rt.origin, blobs=home.files
+            )
+            if not new:
                 if is_new:
-                    raise RunExists(run)
+                    raise RunExists(run, taken=True)
                 check_same(await rt.store.get(run), saved)  # somebody else was first
         at = 0 if is_new else prepared.at
         try:

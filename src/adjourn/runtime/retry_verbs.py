@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from adjourn.core.digest import digest as digest_of
+from adjourn.core.action_digest import digest as digest_of
 from adjourn.core.failure_likeness import likeness
 from adjourn.core.ids import request_part
 from adjourn.core.interrupt import Interrupt

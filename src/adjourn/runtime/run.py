@@ -1,6 +1,5 @@
 """A run's handle: what people do to it, and what they see of it."""
 
-import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
@@ -8,10 +7,10 @@ from typing_extensions import TypeVar
 
 from adjourn.core.codec import plain
 from adjourn.core.conversation_state import Thread
-from adjourn.core.duration import seconds
+from adjourn.core.files import FILE
 from adjourn.core.ids import is_within, request_part
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.messages import Message
+from adjourn.core.messages import Message, files_in
 from adjourn.core.records import (
     Accepted,
     AnyRecord,
@@ -20,23 +19,28 @@ from adjourn.core.records import (
     PauseAsked,
     Resumed,
     Said,
+    Started,
 )
+from adjourn.core.standing_decision import Standing
 from adjourn.core.state import State
 from adjourn.core.status import RunStatus, Status
 from adjourn.driver.cold_start import folded
-from adjourn.driver.self_approval_guard import check_outside
 from adjourn.driver.watch import Event
+from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import AlreadyResumed, Invalid, NotFound, Refused, RequestReused
 from adjourn.runtime.answers import MISSING, answered, check_event
+from adjourn.runtime.arguments import Words, checked_words, within
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.runtime.erasure_verbs import check_content
 from adjourn.runtime.outcome import Outcome, outcome_of
 from adjourn.runtime.pruner import holds_of
 from adjourn.stores.erasure import Erasure
+from adjourn.stores.run_row import MARKED
 
 if TYPE_CHECKING:
     from adjourn.core.rebuilt_requests import SentRequest
     from adjourn.runtime.runtime import Runtime
+    from adjourn.views.again_preview import AgainPreview
     from adjourn.views.audit_entry import AuditEntry
     from adjourn.views.cancel_preview import CancelPreview
     from adjourn.views.run_view import RunView
@@ -65,18 +69,16 @@ class Run(Generic[T]):
     async def wait(self, timeout: float | None = None) -> Outcome[T]:
         """Until it ends or waits for a person. Raises `RunFailed`; `TimeoutError` after `timeout`
         seconds (it goes on)."""
-        if timeout is None:
+        async with within(timeout, self.id):
             state, records = await self._rt.worker.rest(self.id)
-        else:
-            async with asyncio.timeout(seconds(timeout, "timeout")):
-                state, records = await self._rt.worker.rest(self.id)
         cause = self._rt.worker.errors.get(self.id)
         program = self._rt.programs.get(state.started.program)
         if program:
             load = program.load
         else:
             load = _as_it_is
-        return outcome_of(state, await self._checkpoint(records), load, cause)
+        checkpoint, stored = await self._checkpoint(records), self._rt.worker.outlives
+        return outcome_of(state, checkpoint, load, cause, stored=stored)
 
     def watch(self, after: int = 0) -> AsyncIterator[Event]:
         """Its records after `after`, once and in order, and live items as they come, until it ends.
@@ -134,11 +136,28 @@ class Run(Generic[T]):
 
     async def checkpoint(self) -> Checkpoint:
         """Its journal as a checkpoint, which is whole by itself: the turns before it are in it."""
-        return await self._checkpoint(check_content(self.id, await self._rt.store.load(self.id)))
+        records = check_content(self.id, await self._rt.store.load(self.id))
+        return await self._checkpoint(records, keyed=True)
 
-    async def _checkpoint(self, records: Sequence[AnyRecord]) -> Checkpoint:
+    async def _checkpoint(self, records: Sequence[AnyRecord], *, keyed: bool = False) -> Checkpoint:
+        """`keyed`: the run may be encrypted, also if this process encrypts none."""
         before = await self._rt.worker.earlier.of([*enumerate(records, 1)])
-        return Checkpoint(records, secret=self._rt.secret, before=before)
+        files = await self._rt.store.blobs(self.id)
+        first = records[0]
+        if before is not None and isinstance(first, Started):
+            from adjourn.driver.run_files import run_files
+
+            said = {ref[FILE] for ref in files_in(before)} - files.keys()
+            if said:
+                files |= await run_files(self._rt.store, first, said)
+        key = ""
+        if keyed or getattr(self._rt.store, "wraps_with", None) is not None:
+            salt = (await self._rt.store.get(self.id)).salt
+            if len(salt) == MARKED:
+                from adjourn.stores.run_keys import kid_of
+
+                key = kid_of(salt)
+        return Checkpoint(records, secret=self._rt.secret, before=before, files=files, key=key)
 
     async def pause(
         self, *, by: str = "", reason: str = "", now: bool = False, request_id: str = ""
@@ -293,21 +312,37 @@ class Run(Generic[T]):
 
         return cancel_preview(await self._fold())
 
+    async def again_preview(self) -> "AgainPreview":
+        """What this run did, or may have done, and did not undo: a second one may do it again."""
+        from adjourn.views.again_preview import again_preview
+
+        return again_preview(await self._fold())
+
     async def say(
-        self, text: str, *, by: str = "", abandon: bool = False, request_id: str = ""
+        self, text: Words, *, by: str = "", abandon: bool = False, request_id: str = ""
     ) -> list[Interrupt]:
         """Send a message to the agent; it reads it, once, at the next boundary. Returns the
         questions that were dropped.
 
         Args:
-            text: the message.
+            text: the message: a string, a file, or a list of strings and files.
             by: who says it.
             abandon: drop the open questions; without it, the message waits until they are answered.
             request_id: the same id again returns the recorded result instead of acting twice.
         """
-        if not isinstance(text, str) or not text:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid(f"say needs a non-empty string, got {text!r:.80}")
-        seq = await self._rt.deliver(self.id, Said(text=text, by=by, abandon=abandon), request_id)
+        words, parts = checked_words(text)
+        if parts:
+            started, nothing = (await self._fold()).started, "nothing was said"
+            if started.kind == "flow":
+                raise Invalid(
+                    f"run {self.id!r} is of a flow, whose notes are strings",
+                    consequence=nothing,
+                    advice="send the file with an event: emit(event, File(data))",
+                )
+            if program := self._rt.programs.get(started.program):
+                await program.check_files(list(parts), nothing)
+        said = Said(text=words, by=by, abandon=abandon, parts=parts)
+        seq = await self._rt.deliver(self.id, said, request_id)
         if not abandon:
             return []
         records = await self._rt.store.load(self.id)
@@ -340,7 +375,7 @@ class Run(Generic[T]):
             )
         value = plain(value, "value")
         if decides and (await self._rt.store.get(self.id)).opens:
-            await check_event(await self._fold(), event, value, by)
+            value = await check_event(await self._fold(), event, value, by)
         await self._deliver(
             Emitted(event=event, value=value, by=by, decides=decides and bool(by)), request_id
         )
@@ -356,12 +391,13 @@ class Run(Generic[T]):
         scope: Literal["once", "run"] = "once",
         groups: Iterable[str] = (),
         request_id: str = "",
+        stands: Standing | None = None,
     ) -> int:
         """Let a call of this run run; see `Runtime.approve`.
 
         Args:
             interrupt_id: as for `Runtime.approve`, or an id inside this run, such as `2.0?0`.
-            by, note, digest, edit, scope, groups, request_id: as there.
+            by, note, digest, edit, scope, groups, request_id, stands: as there.
         """
         return await self._rt.approve(
             await self._own(interrupt_id),
@@ -372,6 +408,7 @@ class Run(Generic[T]):
             scope=scope,
             groups=groups,
             request_id=request_id,
+            stands=stands,
         )
 
     async def deny(
@@ -382,15 +419,21 @@ class Run(Generic[T]):
         note: str = "",
         digest: str = "",
         request_id: str = "",
+        stands: Standing | None = None,
     ) -> int:
         """Refuse a call of this run; see `Runtime.deny`.
 
         Args:
             interrupt_id: as for `Runtime.deny`, or an id inside this run, such as `2.0?0`.
-            by, note, digest, request_id: as there.
+            by, note, digest, request_id, stands: as there.
         """
         return await self._rt.deny(
-            await self._own(interrupt_id), by=by, note=note, digest=digest, request_id=request_id
+            await self._own(interrupt_id),
+            by=by,
+            note=note,
+            digest=digest,
+            request_id=request_id,
+            stands=stands,
         )
 
     async def answer(
@@ -457,6 +500,33 @@ class Run(Generic[T]):
         """
         return await self._rt.fork(
             self, at, input=input, answers=answers, instruction=instruction, run_id=run_id, by=by
+        )
+
+    async def again(
+        self,
+        *,
+        input: Any = MISSING,
+        labels: Mapping[str, str] | None = None,
+        same_session: bool = False,
+        run_id: str | None = None,
+        by: str = "",
+    ) -> "Run[T]":
+        """A new run of the same agent or flow, from the beginning. This run stays as it is: nothing
+        of it is undone, and nothing of it is reused.
+
+        It has the same input, labels and conversation before it, and the program as it is now.
+        An existing `run_id` that repeats this run with the same input gives that run, else
+        `RunExists` is raised.
+
+        Args:
+            input: another input.
+            labels: other labels.
+            same_session: it belongs to the same session; else to none.
+            run_id: the new run's id; without one, a new one.
+            by: who runs it again. Who started this run counts as a requester of the new one, too.
+        """
+        return await self._rt.again(
+            self, input=input, labels=labels, same_session=same_session, run_id=run_id, by=by
         )
 
     def child(self, path: str) -> "ChildRun":

@@ -1,37 +1,33 @@
 """The runtime: a store, programs, and every verb. Any number of processes may have one on the same
 store."""
 
+import logging
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from msgspec.structs import replace
 from typing_extensions import TypeVar
 
-from adjourn.core.codec import plain
 from adjourn.core.duration import seconds
+from adjourn.core.files import needed, release
 from adjourn.core.ids import check_chosen, local_of, ref_of
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.core.records import Started
 from adjourn.core.status import RunStatus
 from adjourn.driver.clock import Clock, SystemClock
-from adjourn.driver.identity import new_run_id
 from adjourn.driver.live_feed import Feed
-from adjourn.driver.self_approval_guard import check_outside, mark, unmark
+from adjourn.driver.process_identity import new_run_id
 from adjourn.driver.watch import Event, Load, watch
-from adjourn.errors import (
-    Invalid,
-    InvalidDefinition,
-    Misused,
-    UnknownRun,
-)
-from adjourn.runtime.advance_result import AdvanceVerb
+from adjourn.driver.worker_mark import check_outside, mark, unmark
+from adjourn.errors import Invalid, InvalidDefinition, Misused, RunExists, UnknownRun
+from adjourn.runtime.advance_result import ELSEWHERE, IDLE, AdvanceVerb
 from adjourn.runtime.answers import MISSING, Missing
-from adjourn.runtime.arguments import checked_labels, limited, whole
+from adjourn.runtime.arguments import checked_labels, checked_tenant, limited, whole
 from adjourn.runtime.audit_verbs import AuditVerbs
 from adjourn.runtime.bulk_verbs import BulkVerbs
 from adjourn.runtime.checkpoint import Checkpoint, Saved, key_ring, taken_over
-from adjourn.runtime.continued_conversation import beginning, with_priority
 from adjourn.runtime.decision_signer import DecidersSource, Signatures, SigningKeySource
 from adjourn.runtime.definition import Definition, OnChange, check_on_change
 from adjourn.runtime.erasure_verbs import ErasureVerbs, check_content
@@ -39,6 +35,7 @@ from adjourn.runtime.halt_verbs import HaltVerbs
 from adjourn.runtime.joint_decisions import JointDecisionVerbs
 from adjourn.runtime.pruner import Folder, Span
 from adjourn.runtime.run import Run
+from adjourn.runtime.run_start import beginning, checked_input, with_options
 from adjourn.runtime.state_cache import BYTES
 from adjourn.stores.address import open_store
 from adjourn.stores.audit_key import KeySource, audit_keys
@@ -54,9 +51,13 @@ if TYPE_CHECKING:
     from adjourn.runtime.resumption import Continuation, Prepared
     from adjourn.runtime.sealer import Sealer
     from adjourn.runtime.worker_protocol import RunWorker
+    from adjourn.stores.secret_keys import KeyRing
+    from adjourn.views.numbers_view import NumbersView
+    from adjourn.views.run_comparison import RunComparison
     from adjourn.views.run_view import RunSummary
 
 T = TypeVar("T", default=Any)
+log = logging.getLogger("adjourn.runtime")
 
 
 class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, JointDecisionVerbs, ErasureVerbs):
@@ -92,6 +93,9 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, JointDecisionVerbs,
         archive: the directory into which pruned runs are written.
         limits: how many calls of a tool are at work at the same time, or begin in a span of time, over
             all workers: `{"tool:refund": 5}`, `"60/m"`, or `(5, "60/m")`. Every worker needs them.
+        tenant: only runs with this value of the label `tenant` are there, and what is started gets it.
+            Such a runtime advances none: a worker without a tenant does.
+        encrypt: True or a `KeyRing`: runs that begin here are encrypted; None: as `ADJOURN_ENCRYPT` says.
     """
 
     secret: str | None = None
@@ -121,19 +125,24 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, JointDecisionVerbs,
         retain: Span | Mapping[str, Span] | None = None,
         archive: Folder | None = None,
         limits: "Mapping[str, Limit] | None" = None,
+        encrypt: "bool | KeyRing | None" = None,
+        tenant: str = "",
     ) -> None:
         from adjourn.runtime.limits import tool_limits
         from adjourn.runtime.retention import Retention
 
         check_on_change(on_change)
+        if checked_tenant(tenant) and programs and work:
+            raise InvalidDefinition(IDLE, advice=f"give work=False; {ELSEWHERE}")
         self._max_deaths = whole("max_deaths", max_deaths)
         if seconds(lease, "lease") < 0.1:
             raise InvalidDefinition(f"lease must be at least 0.1 s, got {lease!r}")
-        self._address, self._programs = store, list(programs)
+        self._address, self._programs, self._encrypt = store, list(programs), encrypt
         self._lease, self._concurrency = float(lease), whole("concurrency", concurrency)
         self._on_change: OnChange = on_change
         self._grace = seconds(grace, "grace")
-        self._works, self._marked, self._hot_bytes = work, False, whole("hot_bytes", hot_bytes)
+        self._tenant, self._works, self._is_willing = tenant, work and not tenant, work
+        self._marked, self._hot_bytes = False, whole("hot_bytes", hot_bytes)
         self._resources, self._limits = dict(resources or {}), tool_limits(limits)
         if secret is not None:
             # a secret that protects nothing is refused here, not at the first checkpoint
@@ -154,14 +163,18 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, JointDecisionVerbs,
         from adjourn.runtime.live_relay import LiveText
         from adjourn.runtime.sealer import Sealer
         from adjourn.runtime.worker import Worker  # all that drives runs
+        from adjourn.stores.run_keys import encrypt_with
 
         if self._store is not None:
             raise Misused("this runtime is open already")
-        if isinstance(self._address, str):
-            self._store = open_store(self._address)
-        else:
-            self._store = self._address
+        store = self._address
+        self._store = open_store(store) if isinstance(store, str) else store
+        if self._tenant:
+            from adjourn.stores.tenant_store import TenantStore
+
+            self._store = TenantStore(self._store, self._tenant)
         try:
+            encrypt_with(self._store, self._encrypt)
             await self.signatures.open(self._store, self.origin)
             if self._programs and self._works:
                 self.signatures.check_work()
@@ -184,7 +197,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, JointDecisionVerbs,
         self._worker.limit(self._limits)
         self._audit_keys = audit_keys(self._audit_key)
         self._sealer = Sealer(self._store, self.clock, self._audit_keys)
-        self._indexer = Indexer(self._store, self.clock)
+        running = self._worker.advancer.running
+        self._indexer = Indexer(self._store, self.clock, is_busy=lambda: bool(running))
         self._live = LiveText(self._store, self.feed)
         for program in self._programs:
             self._register(program)
@@ -246,6 +260,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, JointDecisionVerbs,
         if self._works:
             self._begin_work()
             self.keep_sealed()
+        elif self._is_willing and known is None:
+            log.warning("runs of %s wait: %s; %s", program.name, IDLE, ELSEWHERE)
         self.programs[program.name] = program
         self.worker.register(program.program, work=self._works)
 
@@ -285,6 +301,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, JointDecisionVerbs,
         after: "Run[Any] | Saved | Missing | None" = MISSING,
         queue: Literal["session"] | None = None,
         priority: int = 0,
+        client_tools: Sequence[Mapping[str, Any]] = (),
     ) -> Run[T]:
         """Start a run and return at once.
 
@@ -303,27 +320,75 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, JointDecisionVerbs,
             queue: `"session"`: it waits until all earlier runs of its session have ended, and has a
                 conversation of its own.
             priority: from -1000 to 1000; of the runs that are ready, the larger ones come first.
+            client_tools: `name`, `description` and `schema` of tools that the caller carries out: a
+                call of one is a question, and its answer the result.
         """
         self._register(program)
         self._check_requester(program.name, by)
         before = await self._beginning(program, after, session or "", queue, run_id)
-        before = with_priority(before, priority)
+        before = with_options(before, program, priority, client_tools)
         started = Started(
             run=new_run_id() if run_id is None else check_chosen(run_id, "run_id"),
             kind=program.kind,
             program=program.name,
             fingerprint=program.fingerprint,
-            input=plain(input, "input"),
+            input=await self._given(program.name, input),
             by=by,
             labels=checked_labels(labels),
             graph=program.blueprint,
             **before,
         )
+        await self._begin(started)
+        return Run(self, started.run)
+
+    async def _given(self, program: str, input: Any) -> Any:
+        """An input as it is recorded; see `checked_input`."""
+        return await checked_input(self.programs.get(program), input)
+
+    async def _begin(self, started: Started) -> bool:
+        """Whether it is new: the same run may have begun before."""
         # what this process remembers must be what the store has
         started = stamped(started, self.store.now())
         with self.worker.expecting(started.run):
-            self.worker.begin(started, new=await self.store.create(started, origin=self.origin))
-        return Run(self, started.run)
+            new = await self.store.create(started, origin=self.origin)
+            release((started.input, started.history))
+            self.worker.begin(started, new=new)
+        return new
+
+    async def again(
+        self,
+        run: Run[T],
+        *,
+        input: Any = MISSING,
+        labels: Mapping[str, str] | None = None,
+        same_session: bool = False,
+        run_id: str | None = None,
+        by: str = "",
+    ) -> Run[T]:
+        """See `Run.again`. Raises `NotFound` if this runtime has no such program.
+
+        Args:
+            run: the run.
+            input, labels, same_session, run_id, by: as there.
+        """
+        from adjourn.runtime.run_again import begun_again, known_program
+
+        records = check_content(run.id, await self.store.load(run.id))
+        program = known_program(self.programs, (await self.store.get(run.id)).program)
+        self._check_requester(program.name, by)
+        begun = begun_again(records, program, await self.store.blobs(run.id))
+        if input is not MISSING:
+            begun = replace(begun, input=await self._given(program.name, input))
+        if labels is not None:
+            begun = replace(begun, labels=checked_labels(labels))
+        if not same_session:
+            begun = replace(begun, session="")
+        new = new_run_id() if run_id is None else check_chosen(run_id, "run_id")
+        if not await self._begin(replace(begun, run=new, by=by)):
+            [(_, first), *_] = await self.store.load(new)
+            if not isinstance(first, Started) or first.again_of != begun.again_of:
+                raise RunExists(new, taken=True)
+        return Run(self, new)
 
     async def get(self, run_id: str) -> Run[Any]:
         """The run with exactly this id; raises `UnknownRun`, naming similar ids.
@@ -355,15 +420,13 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, JointDecisionVerbs,
         """Runs, newest first.
 
         Args:
-            status: only with this status, as it is shown: also `failed`, `held` and the others that
-                are derived.
+            status: only with this status, as it is shown: also `failed`, `held` and such.
             agent, session: only of this agent or flow; only of this session.
             label: only with this label, as `(name, value)`.
             text: only those whose title, id or agent contains this string.
             search: only those that have all these words in their inputs, tools, arguments, outputs,
                 errors, notes, answers or labels; also keys: `tool:refund cost:>0.05 took:>10m`.
-            since, until: only those created from the one to before the other, in seconds since
-            1970.
+            since, until: only those created from the one to before the other, in seconds.
             after: the last id of the page before.
             limit: at most so many.
         """
@@ -386,6 +449,47 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, JointDecisionVerbs,
         from adjourn.runtime.run_list import run_list
 
         return await run_list(self, found, search)
+
+    async def numbers(
+        self,
+        since: float = 0.0,
+        until: float = 0.0,
+        *,
+        offset: int = 0,
+        people: "Iterable[str] | Literal['all'] | None" = None,
+    ) -> "NumbersView":
+        """How many runs began in a time, how they ended, what they cost, and how long people let
+        them wait: in all, by hour or day, agent, tool and group.
+
+        It is added up from the index of runs, not from journals: about 20 µs a run.
+
+        Args:
+            since, until: the time, in seconds since 1970; without them, the last 14 days.
+            offset: minutes that the clock of the reader is ahead of UTC: where a day begins.
+            people: whose times of answering are given one by one: their names, or `"all"`.
+        """
+        from adjourn.runtime.numbers import FORTNIGHT, numbers, with_people
+
+        until = until or self.store.now() + 1.0  # what begins at this very moment is counted
+        found = await numbers(self.store, since or until - FORTNIGHT, until, offset)
+        if people == "all":
+            return found
+        return with_people(found, people)
+
+    async def compare(self, run_id: str, other: str) -> "RunComparison":
+        """Two runs beside each other: the steps of both, what differs, and where they part.
+
+        Args:
+            run_id: the one run's id.
+            other: the other run's id.
+        """
+        from adjourn.runtime.compared_run import read_run
+        from adjourn.views.run_comparison import compared
+
+        halts, store = await self.halted(), self.store
+        left = await read_run(store, (await self.get(run_id)).id, halts)
+        right = await read_run(store, (await self.get(other)).id, halts)
+        return compared(left, right, store.now())
 
     async def inbox(
         self, *, agent: str = "", kind: str = "", run: str = "", after: str = "", limit: int = 50
@@ -419,19 +523,17 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, JointDecisionVerbs,
         A checkpoint from elsewhere is imported. Everything is checked before anything is recorded.
 
         Args:
-            checkpoint, answer, answers, approved, instruction, by, on_change: as for
-            `Agent.resume`.
+            checkpoint, answer, answers, approved, instruction, by, on_change: see `Agent.resume`.
         """
         from adjourn.runtime.resumption import Continuation, enter
 
-        on_change = on_change or self._on_change
         wanted = Continuation(
             answer=answer,
             answers=answers,
             approved=approved,
             instruction=instruction,
             by=by,
-            on_change=on_change,
+            on_change=on_change or self._on_change,
         )
         return await enter(
             self, await self._prepared(taken_over(checkpoint, secret=self.secret), wanted)
@@ -464,22 +566,14 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, JointDecisionVerbs,
         """See `Run.fork`.
 
         Args:
-            run: the run's id.
+            run: the run.
             at, input, answers, instruction, run_id, by: as there.
         """
         old = check_content(run.id, await self.store.load(run.id))
-        if run_id is None:
-            new = new_run_id()
-        else:
-            new = check_chosen(run_id, "run_id")
-        if input is MISSING:
-            changed = {}
-        else:
-            changed = {"input": plain(input, "input")}
-        if isinstance(answers, str):
-            how = answers
-        else:
-            how = "reopen"
+        new = new_run_id() if run_id is None else check_chosen(run_id, "run_id")
+        program = getattr(old[0], "program", "")
+        changed = {} if input is MISSING else {"input": await self._given(program, input)}
+        how = answers if isinstance(answers, str) else "reopen"
         if how not in ("keep", "reopen") or not isinstance(answers, str | Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid(
                 f"answers= must be 'keep', 'reopen' or {{interrupt: answer}}, got {answers!r:.80}"
@@ -493,7 +587,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, JointDecisionVerbs,
         from adjourn.runtime.resumption import Continuation, enter, prepare
 
         made = forked(old, at, ForkRequest(new, by, changed, how, instruction))
-        saved = Checkpoint(self.signatures.kept(new, made))
+        kept = self.signatures.kept(new, made)
+        saved = Checkpoint(kept, files=needed(kept, await self.store.blobs(run.id)))
         if isinstance(answers, Mapping):
             answered_here = answers.items()
         else:

@@ -1,11 +1,30 @@
 """One run at a time per session: a run that was started with `queue="session"` begins when all
 before it have ended."""
 
+from typing import Any
+
 from adjourn.core.state import State
 from adjourn.core.status import CANCELS, ENDED, Status
+from adjourn.errors import Invalid
 from adjourn.stores.protocol import Filter, Lists
 
 GOING = tuple(status for status in Status if status not in ENDED)
+
+
+def checked_queue(queue: Any, session: str) -> dict[str, Any]:
+    """What `queue=` adds to a run's options; raises `Invalid`.
+
+    Args:
+        queue: what was given: `"session"`.
+        session: the session of the run.
+    """
+    if queue != "session":
+        raise Invalid(f"queue= must be 'session' or None, got {queue!r:.80}")
+    if not session:
+        raise Invalid(
+            "queue='session' needs session=: the session whose runs go one after the other"
+        )
+    return {"queue": queue}
 
 
 async def ahead(store: Lists, state: State) -> str:

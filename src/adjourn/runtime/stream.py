@@ -6,14 +6,19 @@ from typing import Generic
 
 from typing_extensions import TypeVar
 
-from adjourn.driver.watch import Event, watch
+from adjourn.driver.watch import Event, ToolCallApprovalRequired, watch
 from adjourn.errors import Misused
+from adjourn.runtime.arguments import Words
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.runtime.local_runtime import LocalRuntime
 from adjourn.runtime.outcome import Outcome
 from adjourn.runtime.run import Run
 
 T = TypeVar("T", default=str)
+LEFT = (
+    "the block was left before the run came to rest, so it has no outcome: iterate it to its end "
+    "inside the block, or resume `run.checkpoint`, which has the run so far"
+)
 
 
 class RunStream(Generic[T]):
@@ -25,9 +30,13 @@ class RunStream(Generic[T]):
         self._run: Run[T] | None = None
         self._task: asyncio.Task[Outcome[T]] | None = None
         self._rests = False
+        self._began, self._still = 0, frozenset[int]()
 
     async def __aenter__(self) -> "RunStream[T]":
         self._run = await self._begin()
+        state = self.checkpoint.state
+        self._began = state.seq
+        self._still = frozenset(interrupt.seq for interrupt in state.interrupts)
         self._drive(self._run)
         return self
 
@@ -52,9 +61,15 @@ class RunStream(Generic[T]):
     async def __aiter__(self) -> AsyncIterator[Event]:
         run, runtime = self._open(), self._runtime
         async for event in watch(runtime.memory, runtime.feed, run.id, until=lambda: self._rests):
+            if isinstance(event, ToolCallApprovalRequired) and self._is_answered(event.seq):
+                continue
             yield event
         if self._task is not None:  # the last record is written a moment before the run rests
             await asyncio.wait([self._task])
+
+    def _is_answered(self, seq: int) -> bool:
+        """Whether what a record asked was answered before the block: nobody has to decide it."""
+        return seq <= self._began and seq not in self._still
 
     def _open(self) -> Run[T]:
         if self._run is None:
@@ -87,11 +102,11 @@ class RunStream(Generic[T]):
         await self._open().cancel(by=by, reason=reason)
         self._go_on()
 
-    async def say(self, text: str, *, by: str = "") -> None:
+    async def say(self, text: Words, *, by: str = "") -> None:
         """Tell the agent something; it reads it at the next boundary.
 
         Args:
-            text: the message.
+            text: the message: a string, a file, or a list of strings and files.
             by: who says it.
         """
         await self._open().say(text, by=by)
@@ -117,12 +132,16 @@ class RunStream(Generic[T]):
             raise Misused(
                 "the run has not come to rest yet: iterate it to its end, or `await run.wait()`"
             )
+        if self._task.cancelled():
+            raise Misused(LEFT)
         return self._task.result()
 
     async def wait(self) -> Outcome[T]:
         """Wait until it rests."""
         self._open()
         assert self._task is not None
+        if self._task.cancelled():
+            raise Misused(LEFT)
         return await asyncio.shield(self._task)
 
 

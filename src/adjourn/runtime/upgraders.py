@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core.fingerprint import changes
+from adjourn.core.program_changes import changes
 from adjourn.core.record_codec import parse_list
 from adjourn.core.records import AnyRecord, Closed, Started, Upgraded
 from adjourn.core.state import State
@@ -47,7 +47,7 @@ def upgraded(checkpoint: Checkpoint, name: str, fingerprint: dict[str, Any]) -> 
     at = checkpoint.records[-1].at  # nothing happens here: whoever goes on with it says when
     records = [*checkpoint.records, *(msgspec.structs.replace(x, at=at) for x in made)]
     if made:
-        return Checkpoint(records, before=checkpoint.before)
+        return Checkpoint(records, before=checkpoint.before, files=checkpoint.files)
     return checkpoint
 
 

@@ -85,7 +85,7 @@ class WakeRelay:
         try:
             found = await self._hand(wake.run)
         except Exception as e:
-            log.warning("run %s could not be handed over, and will be again: %s", wake.run, e)
+            log.warning("run %s could not be handed over, and will be again: %r", wake.run, e)
             return False
         if isinstance(found, Busy | Unfit):
             return False

@@ -4,11 +4,11 @@ it has slots."""
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from importlib.metadata import version as installed
 from typing import Any
 
-from adjourn.core.digest import digest
+from adjourn.core.action_digest import digest
 from adjourn.core.ids import WorkerId
 from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.core.records import AnyRecord, Started
@@ -17,8 +17,8 @@ from adjourn.core.status import Status
 from adjourn.driver.clock import Clock
 from adjourn.driver.cold_start import size_of
 from adjourn.driver.decider_keys import StoreTrust
-from adjourn.driver.identity import Life, new_worker_id, retire
 from adjourn.driver.live_feed import Feed
+from adjourn.driver.process_identity import Life, new_worker_id, retire
 from adjourn.driver.program import Program
 from adjourn.driver.tool_limits import ToolLimits
 from adjourn.errors import StoreError, UnknownRun
@@ -38,6 +38,9 @@ from adjourn.stores.tickets import ToolLimit
 log = logging.getLogger("adjourn.worker")
 
 SWEEP = 1.0
+HEARD = 0.02
+"""Seconds between two sweeps because of what other processes announce: all workers hear all of
+it."""
 STALLED = 30.0
 """Seconds without a sweep after which something is wrong."""
 SCRUB = 60.0
@@ -109,7 +112,7 @@ class Worker(RunWorker):
             hot_bytes=hot_bytes,
         )
         super().__init__(advancer)
-        self._works = False
+        self._works, self._is_lent = False, False
         self._drives: dict[str, asyncio.Task[Any]] = {}
         self._again: set[str] = set()
         self._coming: Counter[str] = Counter()
@@ -121,6 +124,8 @@ class Worker(RunWorker):
         self._closing, self._scrub_at = False, store.now() + SCRUB
         self._announcer: Announcer | None = None
         self._swept = clock.steady()
+        self._deaf: Callable[[], None] | None = None
+        self._hearing: asyncio.TimerHandle | None = None
 
     def limit(self, limits: Mapping[str, ToolLimit]) -> None:
         """Before it takes runs: their calls go by these limits, which count over all workers."""
@@ -137,13 +142,39 @@ class Worker(RunWorker):
             self._works = True
             self._begin_sweeps()
             self._bell.set()
+            if self._deaf is None:
+                self._deaf = self._store.hear(self._hear)
+
+    def _hear(self, run: str) -> None:
+        """Another process says that a run may be due. Whoever has room for it and knows it takes it
+        at once; whoever does not looks, but not all the time."""
+        if not self._slots.free or self._closing:
+            return
+        if run in self.advancer.hot and run not in self._drives:
+            self.wake(run)
+            return
+        if self._hearing is not None:
+            return
+        pause = self._swept + HEARD - self._clock.steady()
+        loop = asyncio.get_running_loop()
+        self._hearing = loop.call_later(max(pause, 0.0), self._look_soon)
+
+    def _look_soon(self) -> None:
+        self._hearing = None
+        self._bell.set()
 
     def announce(self) -> None:
         """Say from now on who this worker is, what it advances and how much; see `Store.roster`. One
         that advances nothing says nothing."""
-        if self._announcer is None and self._works and not self._closing:
+        works = self._works or self._is_lent
+        if self._announcer is None and works and not self._closing:
             self._announcer = Announcer(self._store, self._clock, self.card)
             self._announcer.start()
+
+    def lend(self) -> None:
+        """See `RunWorker.lend`."""
+        self._is_lent = True
+        self.announce()
 
     def card(self) -> WorkerCard:
         """What there is to say of this worker now."""
@@ -416,6 +447,10 @@ class Worker(RunWorker):
 
     async def _close(self, grace: float) -> None:
         self._closing = True
+        if self._deaf is not None:
+            self._deaf()
+        if self._hearing is not None:
+            self._hearing.cancel()
         if self._announcer is not None:
             self._announcer.hurry()
         for run in self._slots.queued:

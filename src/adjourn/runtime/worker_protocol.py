@@ -18,6 +18,9 @@ class RunWorker:
     """One of a runtime: a `Worker` drives what is due by itself, a `LocalWorker` what somebody
     waits for."""
 
+    outlives = True
+    """Whether its runs are still there when it is gone."""
+
     def __init__(self, advancer: Advancer) -> None:
         self.advancer, self.id = advancer, advancer.id
         self.earlier, self.errors, self.refusals = (
@@ -32,6 +35,10 @@ class RunWorker:
 
     def announce(self) -> None:
         """Say from now on who this worker is, where workers are listed."""
+
+    def lend(self) -> None:
+        """From now on an engine says which runs it advances. It is listed among the workers all the
+        same."""
 
     def expecting(self, run: str) -> AbstractContextManager[None]:
         """What is written within will wake this run here: nobody else need take it."""

@@ -2,9 +2,11 @@
 `adjourn[server]`."""
 
 from adjourn.server.app import create_app, lifespan
-from adjourn.server.auth import Guard, Identity
+from adjourn.server.authentication import Guard
 from adjourn.server.notifications.sender import NotificationSender, add_chat, add_webhook
 from adjourn.server.notifications.sender import Postman as Postman  # its name of before
+from adjourn.server.oidc import OidcSettings
+from adjourn.server.rights import Identity
 from adjourn.server.running_server import RunningServer, serve, serving
 from adjourn.server.running_server import Serving as Serving  # its name of before
 from adjourn.server.users import Key, User, Users, users_path
@@ -17,6 +19,7 @@ __all__ = [
     "RunningServer",
     "Guard",
     "Identity",
+    "OidcSettings",
     "Key",
     "User",
     "Users",

@@ -5,7 +5,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -13,10 +13,10 @@ from starlette.responses import Response
 from adjourn.core.codec import encode, loads
 from adjourn.core.schema import check
 from adjourn.errors import Invalid, InvalidAnswer
-from adjourn.runtime.origin import serving
+from adjourn.runtime.command_delivery import serving
 from adjourn.runtime.runtime import Runtime
-from adjourn.server.auth import Identity, Right
 from adjourn.server.problem import Problem
+from adjourn.server.rights import Identity, Right
 from adjourn.server.schemas import COMPONENTS, Schema
 
 if TYPE_CHECKING:
@@ -53,12 +53,30 @@ class ApiRequest:
 
 
 Handler = Callable[[ApiRequest], Awaitable[Any]]
+Reach = Literal["run", "some", "own", "all"]
+_REACHES: dict[Handler, Reach] = {}
+
+
+def reaches(what: Reach) -> Callable[[Handler], Handler]:
+    """Say of a handler whom it serves beside those who have its right everywhere.
+
+    `some`: it shows and changes only what its caller may. `own`: it is about the caller alone. What
+    is said of no handler is of all runs, and for those who have the right everywhere; but an
+    operation whose path names a run or an interrupt is checked against that.
+    """
+
+    def said(handler: Handler) -> Handler:
+        _REACHES[handler] = what
+        return handler
+
+    return said
 
 
 @dataclass(frozen=True)
 class Operation:
     """What one method of one path does: its `route` is `METHOD /path`, its name that of its
-    handler. `also`: other answers than 200 that are no problem. `size`: bytes of its body."""
+    handler. `also`: other answers than 200 that are no problem. `size`: bytes of its body. `kind`: the
+    media type of its answer."""
 
     route: str
     right: Right
@@ -73,6 +91,7 @@ class Operation:
     problems: tuple[int, ...] = ()
     also: tuple[int, ...] = ()
     stream: bool = False
+    kind: str = "application/json"
     links: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
 
     @property
@@ -89,6 +108,13 @@ class Operation:
     def name(self) -> str:
         """Its id in the OpenAPI document."""
         return self.handler.__name__
+
+    @property
+    def reach(self) -> Reach:
+        """What it is about: a run, some of them, the caller, or everything."""
+        if "{run}" in self.path or "{interrupt}" in self.path:
+            return "run"
+        return _REACHES.get(self.handler, "all")
 
     @property
     def happens_once(self) -> bool:

@@ -1,6 +1,7 @@
 """The application: the table of operations behind the guard, and the console. Mountable in another
 ASGI application."""
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -17,12 +18,18 @@ from adjourn.runtime.similar_ids import did_you_mean
 from adjourn.server.api.operations import OPERATIONS
 from adjourn.server.api_request import Operation, answered
 from adjourn.server.app_state import AppState
-from adjourn.server.auth import Guard, Identity
+from adjourn.server.authentication import Guard
+from adjourn.server.front_ends.endpoints import FRONT_ENDS
+from adjourn.server.model_webhooks import WEBHOOK, model_webhook
 from adjourn.server.notifications.sender import NotificationSender
+from adjourn.server.oidc_login import LOGIN, oidc_page
 from adjourn.server.openapi import API, openapi
 from adjourn.server.probes import METRICS, PROBES, metrics, probed
 from adjourn.server.problem import Problem, problem, respond
+from adjourn.server.request_checks import check_host, check_length, check_origin, check_page
+from adjourn.server.rights import Identity
 from adjourn.server.routing import Routes, segments
+from adjourn.server.run_access import check_reach
 from adjourn.server.security_headers import HEADERS, transport_security
 from adjourn.server.sse import EventStream
 from adjourn.server.static_files import page
@@ -33,6 +40,8 @@ NOBODY = Identity("", "viewer")
 REFUSALS: dict[str, tuple[int, ...]] = {
     "log_in": (401, 403, 429),
     "start_run": (401, 403, 404, 409, 422, 423),
+    "run_agent": (401, 403, 404, 409, 422, 423),
+    "chat": (401, 403, 404, 409, 422, 423),
 }
 """Which answers of an operation are in the security log; of all others those that say who may
 not."""
@@ -45,6 +54,7 @@ def create_app(
     url: str = "",
     allow: Iterable[str] = (),
     details: bool = True,
+    people_times: bool = False,
 ) -> Starlette:
     """The API under `/api/v1` and the console at `/`: an ASGI application of its own, or mounted in
     another one.
@@ -57,9 +67,11 @@ def create_app(
         guard: recognises callers.
         url: where people find the console, for links.
         allow: networks that webhooks may reach although they are not public.
-        details: whether chat and mail are told the arguments of the call that waits.
+        details: whether chat, mail and browsers are told the arguments of the call that waits.
+        people_times: whether the numbers say how long single people take to answer: to admins, and
+            to each person about themselves.
     """
-    desk = AppState(runtime, guard)
+    desk = AppState(runtime, guard, people_times=people_times)
     told = url or min(guard.origins, default="")
 
     @asynccontextmanager
@@ -70,9 +82,11 @@ def create_app(
             runtime.keep_sealed()
             runtime.worker.announce()
             await stack.enter_async_context(desk.security)
-            guard.users.told = desk.security.note
+            guard.users.told = desk.security.noted_from(asyncio.get_running_loop())
             stack.callback(setattr, guard.users, "told", None)
-            sender = NotificationSender(runtime.store, url=told, allow=allow, details=details)
+            sender = NotificationSender(
+                runtime.store, url=told, allow=allow, details=details, recipients=guard.person
+            )
             desk.sending = await stack.enter_async_context(sender)
             desk.closing.clear()
             stack.callback(desk.closing.set)
@@ -100,14 +114,6 @@ def _is_open(runtime: Runtime) -> bool:
         return False
 
 
-def _check_length(request: Request) -> None:
-    """A proxy and a server that disagree on where a request ends can be made to see different
-    requests."""
-    if "transfer-encoding" in request.headers and "content-length" in request.headers:
-        advice = "a request has Content-Length or Transfer-Encoding, not both"
-        raise Problem(400, "ambiguous_length", advice, {"Connection": "close"})
-
-
 class Dispatcher:
     """Where every request comes in. Host, Origin and rate are checked before anything else; every
     answer is guarded."""
@@ -115,6 +121,7 @@ class Dispatcher:
     def __init__(self, desk: AppState) -> None:
         self._desk = desk
         self._routes = Routes(OPERATIONS, API)
+        self._front_ends = Routes(FRONT_ENDS, "")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, whatever happens."""
@@ -132,7 +139,10 @@ class Dispatcher:
             response = problem(
                 500, "failed", "internal error; run data is not affected; see the server log"
             )
+        own_policy = response.headers.get("Content-Security-Policy", "")
         response.headers.update(HEADERS)
+        if own_policy:
+            response.headers["Content-Security-Policy"] = own_policy
         host = request.headers.get("host", "")
         response.headers.update(transport_security(self._desk.guard, host))
         if request.method == "HEAD" and not isinstance(response, EventStream):
@@ -148,7 +158,9 @@ class Dispatcher:
         cause = error.code
         if error.status == 401 and "authorization" in request.headers:
             cause = "unknown_key"
-        verb = {"log_in": "login", "start_run": "start"}.get(operation, "request")
+        verb = {"log_in": "login", "start_run": "start", "run_agent": "start", "chat": "start"}.get(
+            operation, "request"
+        )
         self._desk.security.refused(verb, cause, by=by, address=self._desk.guard.address(request))
 
     async def _answer(self, request: Request) -> Response:
@@ -156,23 +168,31 @@ class Dispatcher:
         if path in PROBES:  # whoever supervises the process calls it by its address
             guard.limit(request)
             return await probed(self._desk, request, path[0])
-        guard.check_host(request)
+        check_host(request, guard.hosts)
         guard.limit(request)
-        _check_length(request)
+        check_length(request)
         if path is None:
             raise Problem(404, "not_found", "not found")
         if path == METRICS:
             return await metrics(self._desk, request)
+        if path == WEBHOOK:
+            return await model_webhook(self._desk, request)
+        if path[:1] == [LOGIN]:
+            check_page(request)
+            return await oidc_page(self._desk, request, path)
+        if self._front_ends.find(path) is not None:
+            check_origin(request, guard.origins)
+            return await self._operate(request, path, self._front_ends)
         if path[:1] != ["api"]:
-            guard.check_page(request)
+            check_page(request)
             return page(request, path)
-        guard.check_origin(request)
+        check_origin(request, guard.origins)
         if path == [*API.split("/")[1:], "openapi.json"] and request.method in ("GET", "HEAD"):
             return answered(openapi(request.scope.get("root_path", "")))
-        return await self._operate(request, path)
+        return await self._operate(request, path, self._routes)
 
-    async def _operate(self, request: Request, path: list[str]) -> Response:
-        found = self._routes.find(path)
+    async def _operate(self, request: Request, path: list[str], routes: Routes) -> Response:
+        found = routes.find(path)
         if found is None:
             raise Problem(404, "not_found", "not found")
         methods, places = found
@@ -190,7 +210,8 @@ class Dispatcher:
         try:
             return await operation(self._desk, who, request, places)
         except UnknownRun as unknown:
-            if who.run:  # it reads its own run, and learns of no other
+            # who may not read everything learns of no other run
+            if who.run or not who.may_everywhere("read"):
                 raise UnknownRun(unknown.run_id) from None
             raise await did_you_mean(self._desk.runtime.store, unknown) from None
 
@@ -209,4 +230,6 @@ class Dispatcher:
             )
         if who.run and places.get("run") != who.run and operation.name != "who_am_i":
             raise Problem(403, "forbidden", f"{who.name!r} can read its own run only")
+        if not who.run:
+            await check_reach(self._desk, who, operation, places)
         return who

@@ -12,13 +12,16 @@ from adjourn.errors import Misused
 from adjourn.runtime.halt_survey import HaltSurvey
 from adjourn.runtime.health import HealthCheck
 from adjourn.runtime.runtime import Runtime
+from adjourn.server.api.numbers import CountedNumbers
 from adjourn.server.api.run_views import Glances
-from adjourn.server.auth import Guard
+from adjourn.server.authentication import Guard
 from adjourn.server.change_feed import ChangeFeed
 from adjourn.server.journal_cache import JournalCache
 from adjourn.server.record_stream import Tapes
+from adjourn.server.rights import RunPlace
 from adjourn.server.security_log import SecurityLog
 from adjourn.server.shortened_interrupts import ShortenedInterrupts
+from adjourn.views.api_answers import VerificationView
 
 if TYPE_CHECKING:
     from adjourn.server.notifications.sender import NotificationSender
@@ -29,8 +32,9 @@ KNOWN = 50_000
 class AppState:
     """One application's state; nothing in it that a restart would miss."""
 
-    def __init__(self, runtime: Runtime, guard: Guard) -> None:
-        self.runtime, self.guard = runtime, guard
+    def __init__(self, runtime: Runtime, guard: Guard, *, people_times: bool = False) -> None:
+        self.runtime, self.guard, self.people_times = runtime, guard, people_times
+        self.numbers = CountedNumbers()
         self.folds = JournalCache(runtime)
         self.hub = ChangeFeed(runtime)
         self.security = SecurityLog(lambda: runtime.store)
@@ -41,7 +45,9 @@ class AppState:
         self.closing = asyncio.Event()
         self.sending: NotificationSender | None = None
         self.verifying, self.parsing = asyncio.Lock(), asyncio.Lock()
-        self._programs: OrderedDict[str, str] = OrderedDict()
+        self.verified: VerificationView | None = None  # what the last check of everything found
+        self.verified_at: float | None = None
+        self._places: OrderedDict[str, RunPlace] = OrderedDict()
 
     async def _state_of(self, run: str) -> State:
         _, state = await self.folds.of(run)
@@ -57,11 +63,12 @@ class AppState:
         """From where a request comes, for the audit."""
         return f"http {self.guard.address(request) or '?'}"
 
-    async def program_of(self, run: str) -> str:
-        """A run's program; it never changes, so it is looked up once."""
-        found = self._programs.get(run)
+    async def place_of(self, run: str) -> RunPlace:
+        """A run's program, session and labels; they never change, so they are looked up once."""
+        found = self._places.get(run)
         if found is None:
-            found = self._programs[run] = (await self.runtime.store.get(run)).program
-            while len(self._programs) > KNOWN:
-                self._programs.popitem(last=False)
+            row = await self.runtime.store.get(run)
+            found = self._places[run] = RunPlace(row.program, row.session, row.labels)
+            while len(self._places) > KNOWN:
+                self._places.popitem(last=False)
         return found

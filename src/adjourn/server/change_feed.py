@@ -117,12 +117,34 @@ class ChangeFeed:
                     None  # whoever comes next needs another one, also before this one has ended
                 )
 
-    def _whole(self) -> Change:
+    async def tell(self, run: str) -> None:
+        """Let those who watch look at a run again: something was left on an item of it, which
+        neither its journal nor its row says."""
+        row, now = await self._rt.store.get(run), self._rt.store.now()
+        if self._open is None or not self._bells:
+            return
+        self._n += 1
+        data = FeedChange(
+            opened=(),
+            closed=(),
+            halts=self._halts,
+            runs=(run_summary(row, self._halts, now),),
+            more=False,
+            waiting=len(self._open.refs),
+            now=now,
+        )
+        self._changes.append(Change(self._n, "changed", data))
+        for bell in self._bells:
+            bell.set()
+
+    def open_refs(self) -> tuple[str, ...]:
+        """The refs of all open interrupts."""
         if self._open:
-            refs = tuple(self._open.refs)
-        else:
-            refs = ()
-        data = FeedSnapshot(open=refs, halts=self._halts, now=self._rt.store.now())
+            return tuple(self._open.refs)
+        return ()
+
+    def _whole(self) -> Change:
+        data = FeedSnapshot(open=self.open_refs(), halts=self._halts, now=self._rt.store.now())
         return Change(self._n, "inbox", data)
 
     async def _follow(self) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from adjourn.server.api.operations import OPERATIONS
 from adjourn.server.api_request import KEY, Operation
+from adjourn.server.front_ends.endpoints import FRONT_ENDS
 from adjourn.server.schemas import COMPONENTS, Schema
 
 API = "/api/v1"
@@ -15,8 +16,10 @@ WHY = {204: "Nothing more will come.", 304: "You have it already."}
 def openapi(prefix: str = "") -> dict[str, Any]:
     """The document; `prefix` is where the application is mounted."""
     paths: dict[str, dict[str, Any]] = {}
-    for operation in OPERATIONS:
-        paths.setdefault(API + operation.path, {})[operation.method.lower()] = _described(operation)
+    for place, operations in ((API, OPERATIONS), ("", FRONT_ENDS)):
+        for operation in operations:
+            known = paths.setdefault(place + operation.path, {})
+            known[operation.method.lower()] = _described(operation)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -74,7 +77,7 @@ def _responses(operation: Operation) -> dict[str, Any]:
     if operation.stream:
         kind = "text/event-stream"
     else:
-        kind = "application/json"
+        kind = operation.kind
     done: dict[str, Any] = {"description": "Done.", "content": {kind: {"schema": operation.answer}}}
     if operation.links:
         done["links"] = {

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from adjourn.runtime.health_server import Answer, alive, readiness
-from adjourn.runtime.metrics import KIND, metrics_of
+from adjourn.runtime.prometheus import KIND, metrics_of
 from adjourn.server.app_state import AppState
 from adjourn.server.problem import Problem
 
@@ -28,9 +28,9 @@ async def metrics(desk: AppState, request: Request) -> Response:
     """The numbers of the store, for a key with the right to read."""
     _check_method(request)
     who = await desk.guard.identify(request)
-    if who.run or not who.may("read"):
+    if who.run or not who.may_everywhere("read"):
         raise Problem(403, "forbidden", f"{who.name!r} may not read the metrics")
-    text = await metrics_of(desk.runtime.store)
+    text = await metrics_of(desk.runtime.store, desk.runtime.worker.advancer.meter)
     return _response(Answer(HTTPStatus.OK, text, KIND))
 
 

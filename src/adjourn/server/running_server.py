@@ -8,7 +8,14 @@ import signal
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,14 +25,17 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
 from adjourn.agent.agent import Agent
+from adjourn.engines.engine import Engine
 from adjourn.errors import InvalidDefinition, Misused
 from adjourn.flow.flow import Flow
 from adjourn.runtime.runtime import Runtime
+from adjourn.runtime.supervisor import Supervisor
 from adjourn.server.acceptor import Acceptor
 from adjourn.server.app import create_app, lifespan
-from adjourn.server.auth import Guard, is_loopback
+from adjourn.server.authentication import Guard, is_loopback
 from adjourn.server.connections import MOST, ConnectionPlace, Connections, connections_allowed
 from adjourn.server.http_protocol import HEAD_SECONDS, DeadlineProtocol
+from adjourn.server.oidc import OidcClient, OidcSettings
 from adjourn.server.users import SESSION_IDLE, SESSION_LIFE, Users, users_path
 
 PORT = 8765
@@ -82,7 +92,7 @@ async def serve(
         ready: is called once it is up.
         options: as for `serving`.
     """
-    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    loop, stop, supervisor = asyncio.get_running_loop(), asyncio.Event(), Supervisor()
     caught: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         # another thread's loop, or Windows
@@ -90,9 +100,14 @@ async def serve(
             loop.add_signal_handler(number, stop.set)
             caught.append(number)
     try:
-        async with serving(address, programs, host=host, port=port, **options) as server:
+        async with (
+            supervisor.watched(),
+            serving(address, programs, host=host, port=port, **options) as server,
+        ):
             ready(server)
+            supervisor.ready(f"serves {server.url}")
             await stop.wait()
+            supervisor.stopping()
     finally:
         for number in caught:
             loop.remove_signal_handler(number)
@@ -112,6 +127,7 @@ async def serving(
     resources: Mapping[str, Any] | None = None,
     allow: Iterable[str] = (),
     details: bool = True,
+    people_times: bool = False,
     certfile: str = "",
     keyfile: str = "",
     rate: float = 200.0,
@@ -125,6 +141,8 @@ async def serving(
     work: bool = True,
     audit_key: Any = None,
     signing_key: Any = None,
+    oidc: OidcSettings | None = None,
+    engine: Engine | None = None,
 ) -> AsyncGenerator[RunningServer]:
     """A server while inside. Without programs it reads, decides and controls; with them it also
     advances their runs.
@@ -142,6 +160,8 @@ async def serving(
         resources: the live objects that tools need, by name.
         allow: networks that webhooks may reach although they are not public.
         details: whether chat and mail are told the arguments of the call that waits.
+        people_times: whether the numbers say how long single people take to answer: to admins, and
+            to each person about themselves.
         certfile, keyfile: for https.
         rate: requests a second for each address.
         proxies: networks whose `X-Forwarded-For` is believed.
@@ -154,21 +174,19 @@ async def serving(
         work: False: it starts runs of its programs and leaves it to workers to advance them.
         audit_key: signs the seals of the audit, as for `Runtime`.
         signing_key: signs what its users decide, as for `Runtime`.
+        oidc: how people log in with OpenID Connect, beside their keys.
+        engine: says when a run is advanced, instead of the store alone; not open yet.
     """
     async with AsyncExitStack() as stack:
         if users is None:
             users = Users(users_path(address if isinstance(address, str) else address.address))
             stack.callback(users.close)
         given, tls = list(origins), _tls(certfile, keyfile)
-        sock = _bound(host, port, users)
+        sock = _bound(host, port, users, is_open=oidc is not None)
         stack.callback(sock.close)
         found = _origins(host, sock.getsockname()[1], given, tls is not None)
-        if token is None:
-            token = is_loopback(host) and not given and not users.all()
-        if token:
-            secret = secrets.token_urlsafe(32)
-        else:
-            secret = ""
+        is_alone = is_loopback(host) and not given and not users.all() and oidc is None
+        secret = _secret(token, by_default=is_alone)
         guard = Guard(
             found,
             users=users,
@@ -179,24 +197,48 @@ async def serving(
             proxies=proxies,
             session_life=session_life,
             session_idle=session_idle,
+            oidc=OidcClient(oidc) if oidc is not None else None,
         )
-        runtime = address
-        if isinstance(runtime, str):
-            runtime = Runtime(
-                runtime,
-                programs,
-                resources=resources,
-                work=work,
-                audit_key=audit_key,
-                signing_key=signing_key,
-            )
-        app = create_app(runtime, guard=guard, url=found[0], allow=allow, details=details)
+        keys = {"audit_key": audit_key, "signing_key": signing_key}
+        works = work and engine is None
+        runtime = _runtime(address, programs, resources=resources, work=works, **keys)
+        url = found[0]
+        app = create_app(
+            runtime, guard=guard, url=url, allow=allow, details=details, people_times=people_times
+        )
         await stack.enter_async_context(lifespan(app))
+        await stack.enter_async_context(_engine_host(runtime, engine, work))
         places = Connections(connections_allowed(connections), connections_each, guard.proxies)
-        await stack.enter_async_context(
-            _up(app, wrap(app) if wrap else app, sock, places, tls, head_seconds)
-        )
-        yield RunningServer(found[0], _link(found, secret), secret, runtime, guard)
+        served = wrap(app) if wrap else app
+        await stack.enter_async_context(_up(app, served, sock, places, tls, head_seconds))
+        yield RunningServer(url, _link(found, secret), secret, runtime, guard)
+
+
+def _runtime(
+    address: str | Runtime, programs: Iterable[Agent[Any] | Flow], **options: Any
+) -> Runtime:
+    """The runtime that is served: one that was given, or one of its own."""
+    if isinstance(address, str):
+        return Runtime(address, programs, **options)
+    return address
+
+
+def _engine_host(
+    runtime: Runtime, engine: Engine | None, works: bool
+) -> AbstractAsyncContextManager[object]:
+    """The engine at work with the runtime; nothing without one."""
+    if engine is None:
+        return nullcontext()
+    from adjourn.engines.engine_host import EngineHost
+
+    return EngineHost(runtime, engine, works=works)
+
+
+def _secret(wanted: bool | None, *, by_default: bool) -> str:
+    """The token of this start; "" if it has none."""
+    if wanted or (wanted is None and by_default):
+        return secrets.token_urlsafe(32)
+    return ""
 
 
 def _link(origins: list[str], token: str) -> str:
@@ -266,8 +308,9 @@ async def _up(
         await asyncio.gather(acceptor, serving, return_exceptions=True)
 
 
-def _bound(host: str, port: int, users: Users) -> socket.socket:
-    if not is_loopback(host) and not users.all():
+def _bound(host: str, port: int, users: Users, *, is_open: bool = False) -> socket.socket:
+    """`is_open`: people can log in although there are no users yet."""
+    if not is_loopback(host) and not is_open and not users.all():
         raise InvalidDefinition(
             f"{host} can be reached from other machines, and there are no users: "
             "make one first (`adjourn user add NAME --role admin`), or serve on 127.0.0.1"

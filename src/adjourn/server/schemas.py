@@ -50,6 +50,18 @@ LABEL: Schema = {"type": "string", "pattern": "^[^=]+=.*$", "maxLength": 400}
 SEARCH: Schema = {"type": "string", "maxLength": 200}
 DIGEST: Schema = {"type": "string", "minLength": 1, "maxLength": 200}
 TOPIC: Schema = {"type": "string", "enum": list(TOPICS)}
+FILTERS: dict[str, Schema] = {
+    "agent": SEARCH,
+    "session": SEARCH,
+    "label": LABEL,
+    "text": SEARCH,
+    "since": TIME,
+    "until": TIME,
+}
+PAGES: dict[str, Schema] = {"after": {"type": "string", "maxLength": 1000}, "limit": LIMIT}
+LINES: dict[str, Schema] = {"after": AFTER, "limit": LIMIT}
+WORD: Schema = {**SEARCH, "pattern": r"^[^\u0000]*$"}
+KEY: Schema = {"type": "string", "minLength": 1, "maxLength": 500}
 
 
 def thing(required: tuple[str, ...] = (), **properties: Schema) -> Schema:

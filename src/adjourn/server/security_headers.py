@@ -2,7 +2,7 @@
 
 from urllib.parse import urlsplit
 
-from adjourn.server.auth import Guard, is_loopback
+from adjourn.server.authentication import Guard, is_loopback
 
 YEAR = 365 * 24 * 3600
 CSP = (
@@ -10,7 +10,8 @@ CSP = (
     "connect-src 'self'; font-src 'self'; "
     "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; "
-    "trusted-types adjourn-stream"  # makes one address, whatever it is given: that of the worker
+    # each makes one address, whatever it is given: those of the two workers
+    "trusted-types adjourn-stream adjourn-push"
 )
 HEADERS = {
     "Content-Security-Policy": CSP,

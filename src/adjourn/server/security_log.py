@@ -201,6 +201,21 @@ class SecurityLog:
         removed."""
         self._put([dict(line)])
 
+    def noted_from(self, loop: asyncio.AbstractEventLoop) -> Callable[[Mapping[str, Any]], None]:
+        """`note` for callers in any thread; `loop` is where this log lives."""
+
+        def note(line: Mapping[str, Any]) -> None:
+            try:
+                here = asyncio.get_running_loop()
+            except RuntimeError:
+                here = None
+            if here is loop:
+                self.note(line)
+            else:
+                loop.call_soon_threadsafe(self.note, line)
+
+        return note
+
     def _due(self, *, last: bool = False) -> list[dict[str, Any]]:
         now = self._store().now()
         return [*self._people.due(now, last=last), *self._strangers.due(now, last=last)]

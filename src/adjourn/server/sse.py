@@ -17,7 +17,7 @@ from adjourn.driver.live_feed import Published, TextArrived
 from adjourn.driver.watch import Recorded
 from adjourn.errors import AdjournError
 from adjourn.runtime.runtime import Runtime
-from adjourn.server.change_feed import ChangeFeed
+from adjourn.server.change_feed import Change, ChangeFeed
 from adjourn.server.record_stream import Tapes, event_of
 
 log = logging.getLogger("adjourn.server")
@@ -57,10 +57,9 @@ async def run_events(
     yield _event("end", {})
 
 
-async def hub_events(hub: ChangeFeed, last: str, *, follow: bool = True) -> AsyncIterator[bytes]:
-    """`inbox`: everything that is open, and the halts; then `changed`, again and again (without
-    `follow`: what was missed)."""
-    async for change in hub.watch(last, follow=follow):
+async def hub_events(hub: ChangeFeed, changes: AsyncIterator[Change]) -> AsyncIterator[bytes]:
+    """`inbox`: everything that is open, and the halts; then `changed`, again and again."""
+    async for change in changes:
         yield _event(change.kind, change.data, hub.id(change.n))
 
 

@@ -21,7 +21,7 @@ KINDS = {
     "webmanifest": "application/manifest+json",
 }
 INDEX = "index.html"
-PLACES = frozenset({"", "inbox", "runs", "audit", "settings"})
+PLACES = frozenset({"", "inbox", "runs", "compare", "numbers", "workers", "audit", "settings"})
 """How the addresses of the console's places begin; `console/src/main.tsx` has the same."""
 
 

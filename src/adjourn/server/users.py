@@ -1,159 +1,173 @@
-"""Users, their API keys and their sessions, in a small file beside the store's. Secrets are kept as
-hashes only."""
+"""Users, their API keys and their sessions: in a small file beside the store's, or in its database of
+PostgreSQL. Secrets are kept as hashes only."""
 
 import hashlib
 import secrets
 import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 from adjourn.core.authority import person
-from adjourn.driver.self_approval_guard import check_outside
+from adjourn.core.codec import is_finite
+from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import Conflict, Invalid, NotFound
-from adjourn.stores.user_table import KeyRow, SessionRow, UserRow, UserTable
+from adjourn.runtime.arguments import checked_tenant
+from adjourn.server.rights import RoleGrant, kept_grants, parse_grant
+from adjourn.server.user import Key, Session, User
+from adjourn.server.user_checks import (
+    checked_grants,
+    checked_groups,
+    checked_name,
+    checked_role,
+)
+from adjourn.stores.user_table import (
+    KeyRow,
+    SessionRow,
+    UserRow,
+    UserTable,
+    copy_users,
+    open_user_table,
+    users_place,
+)
 
-ROLES = ("viewer", "operator", "approver", "admin")
 SESSION_LIFE, SESSION_IDLE = 12 * 3600.0, 3600.0
 """Seconds: how long a session lasts at most, and how long it lasts while nobody uses it."""
 NOTED = 60.0
 """Seconds between two notes that a session is in use: not every request writes."""
 ID = 12
 """Characters of a key's id: the beginning of its hash."""
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """A person or program that may use the API.
-
-    Attributes:
-        name: the name.
-        role: viewer, operator, approver, admin, or run.
-        groups: for approvals that ask for a group.
-        created_at: in seconds since 1970.
-        run: not a person but this run's own credentials.
-    """
-
-    name: str
-    role: str
-    groups: tuple[str, ...] = ()
-    created_at: float = 0.0
-    run: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """What is known of a key.
-
-    Attributes:
-        id: its id.
-        user: whose it is.
-        hint: its last characters.
-        created_at: in seconds since 1970.
-        expires_at: in seconds since 1970; None: it does not expire.
-    """
-
-    id: str
-    user: str
-    hint: str
-    created_at: float
-    expires_at: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """What is known of a browser's session.
-
-    Attributes:
-        id: its id.
-        user: whose it is.
-        seen_at: when it was last used, about, in seconds since 1970.
-        ends_at: when it ends at the latest.
-        key: the id of the key that opened it; empty: none did.
-    """
-
-    id: str
-    user: str
-    seen_at: float
-    ends_at: float
-    key: str
+_actor: ContextVar[tuple[str, str]] = ContextVar("actor", default=("", ""))
+"""Who changes users now, and from where."""
 
 
 class Users:
-    """The users of one store. Any process may change the file; a change counts from the next
-    request on.
+    """The users of one store. Any process may change them; a change counts from the next request
+    on, in every process.
 
     Names that differ only in case or in width are one name: `Ana` is nobody else than `ana`.
     """
 
     def __init__(self, path: str = "", *, clock: Callable[[], float] = time.time) -> None:
-        """`path`: the file, closed to everybody but its owner; empty: in memory, for as long as the
-        object lives.
+        """`path`: the file, closed to everybody but its owner, or the address of a store in
+        PostgreSQL; empty: in memory, for as long as the object lives.
 
         `clock` gives the time by which keys and sessions end.
         """
-        self._now, self._table = clock, UserTable(path)
+        self._now, self._table = clock, open_user_table(path)
         self.told: Callable[[dict[str, Any]], None] | None = None
         """Is told of every change, for the security log: `verb`, `about` (whom), and what is new.
         Never of a key itself."""
-        self._actor = "", ""
-        self._version = -1
-        self._users: dict[str, User] = {}
-        self._named: dict[str, list[str]] = {}
-        self._keys: dict[str, KeyRow] = {}
+        self._people: _People | None = None
 
     @contextmanager
     def acting(self, name: str, origin: str) -> Generator[None]:
-        """Whatever is changed meanwhile is told as done by this person. Nothing may be awaited
-        inside.
+        """Whatever is changed meanwhile is told as done by this person.
 
         Args:
             name: who does it.
             origin: from where.
         """
-        self._actor = name, origin
+        before = _actor.set((name, origin))
         try:
             yield
         finally:
-            self._actor = "", ""
+            _actor.reset(before)
 
     # People
 
     def add(
-        self, name: str, role: str, groups: Iterable[str] = (), *, expires_in: float | None = None
+        self,
+        name: str,
+        role: str,
+        groups: Iterable[str] = (),
+        *,
+        grants: Iterable[str] = (),
+        tenant: str = "",
+        expires_in: float | None = None,
     ) -> str:
         """Make a user with a key. Returns the key, which is shown once.
 
         Args:
             name: the name.
-            role: viewer, operator, approver or admin.
+            role: what they may do everywhere: none, viewer, operator, approver or admin.
             groups: for approvals that ask for a group.
+            grants: what they may do with some runs, each as
+                `approver of agent:refunds where team=eu`.
+            tenant: only runs with this tenant's label are there for them; "" for none.
             expires_in: seconds until the key expires; None: it does not.
         """
-        if (
-            not name
-            or len(name) > 100
-            or not name.isprintable()
-            or name.startswith("@")
-            or name != name.strip()
-        ):
-            raise Invalid(
-                f"a user's name must be a short string that does not begin with '@', got {name!r:.80}"
-            )
+        checked_name(name)
         with self._changing_people():
             if (there := self.get(name)) is not None:
                 raise Invalid(
                     f"user {there.name!r} already exists",
                     advice="remove them first, or make a new key",
                 )
-            checked = UserRow(name, _checked_role(role), _checked_groups(groups), self._now())
-            self._table.add_user(checked)
+            self._table.add_user(
+                UserRow(
+                    name,
+                    checked_role(role),
+                    checked_groups(groups),
+                    self._now(),
+                    checked_grants(grants),
+                    checked_tenant(tenant),
+                )
+            )
             key = self._new_key(name, expires_in)
-        self._tell(
-            "add user", name, role=role, groups=list(self._known(name).groups), key=key_id(key)
-        )
+        self._tell("add user", name, **_rights(self._known(name)), key=key_id(key))
         return key
+
+    def recognised(
+        self,
+        subject: tuple[str, str],
+        name: str,
+        role: str,
+        groups: Iterable[str],
+        grants: Iterable[str],
+    ) -> tuple[str, str]:
+        """Somebody whom an issuer of logins knows has the rights that it says, from now on. Returns
+        their name here, and what opens a session; that is listed with the user's keys, and ends as
+        one does.
+
+        Args:
+            subject: the issuer, and its own name for the person, which never changes.
+            name: the name under which they are added if they are new here.
+            role: the role.
+            groups: all of the groups.
+            grants: all of the grants.
+
+        Raises `Conflict` if the name belongs to somebody else.
+        """
+        opens = _hash("oidc", "\0".join(subject))
+        checked, now = (
+            (checked_role(role), checked_groups(groups), checked_grants(grants)),
+            self._now(),
+        )
+        with self._changing_people():
+            known = self._table.keys_like(opens)
+            before = self.get(known[0].user if known else name)
+            if known and before is not None:
+                name = before.name
+                self._table.set_role(name, checked[0])
+                self._table.set_groups(name, checked[1])
+                self._table.set_grants(name, checked[2])
+            elif before is not None:
+                raise Conflict(
+                    f"user {before.name!r} exists already, and is somebody else",
+                    consequence="you are not logged in",
+                    advice="an admin removes that user first",
+                )
+            else:
+                row = UserRow(checked_name(name), checked[0], checked[1], now, checked[2])
+                self._table.add_user(row)
+                self._table.add_key(KeyRow(opens, name, "oidc", now, 0.0))
+        after = self._known(name)
+        if before != after:
+            self._tell("change user" if before else "add user", name, **_rights(after))
+        return name, opens
 
     def new_key(self, name: str, *, expires_in: float | None = None) -> str:
         """Another key for a user. Returns it; it is shown once.
@@ -182,8 +196,32 @@ class Users:
         self._tell("make key", name, key=key_id(key))
         return key
 
+    def session_key(
+        self, session: str, role: str = "viewer", *, expires_in: float | None = None
+    ) -> str:
+        """A key for an end user: it is for the runs of one session and for nothing else, and never
+        decides.
+
+        Args:
+            session: the session.
+            role: viewer, who reads its runs; or operator, who also starts and controls them.
+            expires_in: as for `add`.
+        """
+        if role not in ("viewer", "operator"):
+            raise Invalid(f"a session's key is for a viewer or an operator, not {role!r:.40}")
+        name = f"@{role} of session:{session}"
+        grant = RoleGrant(role, session=session)
+        if not session or parse_grant(str(grant)) != grant:
+            raise Invalid(f"a session of this name can have no key of its own: {session!r:.80}")
+        with self._changing_people():
+            row = UserRow(name, "none", "", self._now(), str(grant))
+            self._table.add_user(row, unless_there=True)
+            key = self._new_key(name, expires_in)
+        self._tell("make key", name, key=key_id(key))
+        return key
+
     def _new_key(self, name: str, expires_in: float | None) -> str:
-        if expires_in is not None and not 0 < expires_in < float("inf"):
+        if expires_in is not None and not (is_finite(expires_in) and expires_in > 0):
             raise Invalid(f"a key lasts for a positive number of seconds, not {expires_in!r}")
         key, now = f"adj_{secrets.token_urlsafe(32)}", self._now()
         expires = 0.0 if expires_in is None else now + expires_in
@@ -224,7 +262,7 @@ class Users:
             name: the user's name.
             role: the role.
         """
-        return self._changed(name, self._table.set_role, _checked_role(role))
+        return self._changed(name, self._table.set_role, checked_role(role))
 
     def set_groups(self, name: str, groups: Iterable[str]) -> User:
         """Put a user into these groups, and into no others.
@@ -233,7 +271,25 @@ class Users:
             name: the user's name.
             groups: all of the user's groups.
         """
-        return self._changed(name, self._table.set_groups, _checked_groups(groups))
+        return self._changed(name, self._table.set_groups, checked_groups(groups))
+
+    def set_grants(self, name: str, grants: Iterable[str]) -> User:
+        """Let a user do this with some runs, and nothing else beyond the role.
+
+        Args:
+            name: the user's name.
+            grants: all of the user's grants, as for `add`.
+        """
+        return self._changed(name, self._table.set_grants, checked_grants(grants))
+
+    def set_tenant(self, name: str, tenant: str) -> User:
+        """Show a user the runs of one tenant only.
+
+        Args:
+            name: the user's name.
+            tenant: the tenant; "" for none.
+        """
+        return self._changed(name, self._table.set_tenant, checked_tenant(tenant))
 
     def _changed(self, name: str, change: Callable[[str, str], None], value: str) -> User:
         with self._changing_people():
@@ -241,7 +297,7 @@ class Users:
             change(user.name, value)
             self._keep_an_admin(user)
         changed = self._known(user.name)
-        self._tell("change user", user.name, role=changed.role, groups=list(changed.groups))
+        self._tell("change user", user.name, **_rights(changed))
         return changed
 
     def remove(self, name: str) -> None:
@@ -259,7 +315,9 @@ class Users:
     def _keep_an_admin(self, changed: User) -> None:
         """Refuse what leaves nobody who could undo it. In the transaction: two admins who remove
         each other do not both succeed."""
-        if changed.role != "admin" or any(row.role == "admin" for row in self._table.users()):
+        if changed.role != "admin" or changed.tenant:
+            return
+        if any(row.role == "admin" and not row.tenant for row in self._table.users()):
             return
         raise Conflict(
             f"{changed.name!r} is the last admin",
@@ -269,8 +327,8 @@ class Users:
 
     def all(self) -> list[User]:
         """Every person, by name."""
-        self._look()
-        return sorted((u for u in self._users.values() if not u.run), key=lambda u: u.name)
+        people = (user for user in self._look().users.values() if not user.name.startswith("@"))
+        return sorted(people, key=lambda user: user.name)
 
     def get(self, name: str) -> User | None:
         """The user of this name, in any spelling.
@@ -278,9 +336,9 @@ class Users:
         Args:
             name: the user's name.
         """
-        self._look()
-        alike = self._named.get(person(name), [])
-        return self._users.get(name if name in alike or len(alike) != 1 else alike[0])
+        people = self._look()
+        alike = people.named.get(person(name), [])
+        return people.users.get(name if name in alike or len(alike) != 1 else alike[0])
 
     def _known(self, name: str) -> User:
         if (found := self.get(name)) is None:
@@ -296,15 +354,17 @@ class Users:
         return self._owner(_hash("key", key))
 
     def _owner(self, hash: str) -> User | None:
-        self._look()
-        key = self._keys.get(hash)
+        people = self._look()
+        key = people.keys.get(hash)
         if key is None or (key.expires and key.expires <= self._now()):
             return None
-        return self._users.get(key.user)
+        return people.users.get(key.user)
 
     # Sessions
 
-    def open_session(self, name: str, key: str = "", *, life: float = SESSION_LIFE) -> str:
+    def open_session(
+        self, name: str, key: str = "", *, life: float = SESSION_LIFE, opened_by: str = ""
+    ) -> str:
         """A session for a browser that has shown a key. Returns its cookie; it outlives this
         process.
 
@@ -312,10 +372,12 @@ class Users:
             name: the user's name.
             key: the session ends when this key does.
             life: seconds after which it ends.
+            opened_by: in the place of a key, what `recognised` returned.
         """
         cookie, now = secrets.token_urlsafe(32), self._now()
         with self._changing():
-            opened_by = _hash("key", key) if key else ""
+            if key:
+                opened_by = _hash("key", key)
             hash = _hash("session", cookie)
             self._table.add_session(SessionRow(hash, name, now + life, opened_by, now))
         return cookie
@@ -397,6 +459,23 @@ class Users:
         self._tell("end sessions", user, count=ended)
         return ended
 
+    @property
+    def waits(self) -> bool:
+        """Whether a look at them waits for another machine: then it is made in a thread."""
+        return self._table.waits
+
+    def copy_to(self, target: "Users", where: str) -> int:
+        """Copy all users, with keys and sessions, to where there are none; how many there were.
+
+        Args:
+            target: where they are copied to.
+            where: its place, for messages.
+        """
+        check_outside("change users or make keys")
+        copied = copy_users(self._table, target._table, where)
+        target._tell("copy users", "", count=copied)
+        return copied
+
     def now(self) -> float:
         """The time by which sessions end."""
         return self._now()
@@ -408,7 +487,7 @@ class Users:
     def _tell(self, verb: str, about: str, **what: Any) -> None:
         """Say what has changed, once it is in the file."""
         if self.told is not None:
-            by, origin = self._actor
+            by, origin = _actor.get()
             self.told({"verb": verb, "by": by, "from": origin, "about": about, **what})
 
     # The file
@@ -427,25 +506,51 @@ class Users:
             with self._table.changing():
                 yield
         finally:
-            self._version = -1  # our own writes do not change the version that we see
+            self._people = None  # our own writes do not change the version that we see
 
-    def _look(self) -> None:
-        """Read everything again if any process has written."""
-        version = self._table.version()
-        if version == self._version:
-            return
-        self._users, self._named = {}, {}
-        for row in self._table.users():
-            self._users[row.name] = _user(row)
-            self._named.setdefault(person(row.name), []).append(row.name)
-        self._keys = {key.hash: key for key in self._table.all_keys()}
-        self._version = version
+    def _look(self) -> "_People":
+        """All users and keys, read again if any process has written."""
+        version, people = self._table.version(), self._people
+        if people is None or people.version != version:
+            people = _People.of(version, self._table)
+            self._people = people
+        return people
+
+
+@dataclass(frozen=True, slots=True)
+class _People:
+    """All users and keys as of one version; threads that read others do not change it."""
+
+    version: int
+    users: dict[str, User]
+    named: dict[str, list[str]]
+    keys: dict[str, KeyRow]
+
+    @classmethod
+    def of(cls, version: int, table: UserTable) -> "_People":
+        """What is there; it may be newer than its version, and is read again then."""
+        users, named = dict[str, User](), dict[str, list[str]]()
+        for row in table.users():
+            users[row.name] = _user(row)
+            named.setdefault(person(row.name), []).append(row.name)
+        return cls(version, users, named, {key.hash: key for key in table.all_keys()})
 
 
 def _user(row: UserRow) -> User:
     run = row.name.removeprefix("@run:") if row.role == "run" else ""
     groups = tuple(filter(None, row.groups.split("\n")))
-    return User(row.name, row.role, groups, row.created_at, run)
+    grants = kept_grants(row.grants)
+    return User(row.name, row.role, groups, row.created_at, run, grants, row.tenant)
+
+
+def _rights(user: User) -> dict[str, Any]:
+    """What the security log says of a user."""
+    said: dict[str, Any] = {"role": user.role, "groups": list(user.groups)}
+    if user.grants:
+        said["grants"] = list(map(str, user.grants))
+    if user.tenant:
+        said["tenant"] = user.tenant
+    return said
 
 
 def _shown(row: KeyRow) -> Key:
@@ -458,28 +563,13 @@ def key_id(key: str) -> str:
 
 
 def users_path(address: str) -> str:
-    """The file of a store's users: beside its own; empty for a store without a file.
+    """Where a store's users are kept: in a file beside its own, or in its database of PostgreSQL;
+    empty for a store in memory.
 
     Args:
         address: the store's address.
     """
-    scheme, _, rest = address.partition("://")
-    if scheme == "sqlite" and len(rest) > 1:
-        return f"{rest[1:]}-users"
-    return ""
-
-
-def _checked_role(role: str) -> str:
-    if role not in ROLES:
-        raise Invalid(f"a role must be one of {', '.join(ROLES)}, got {role!r:.40}")
-    return role
-
-
-def _checked_groups(groups: Iterable[str]) -> str:
-    named = tuple(groups)
-    if any(not g or "\n" in g for g in named):
-        raise Invalid("a group's name is one line of text")
-    return "\n".join(named)
+    return users_place(address)
 
 
 def _is_id(text: str) -> bool:

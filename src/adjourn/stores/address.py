@@ -8,6 +8,7 @@ from adjourn.stores.protocol import Store
 
 if TYPE_CHECKING:
     from adjourn.stores.database import Database
+    from adjourn.stores.user_table import UserTable
 
 POSTGRES = ("postgresql", "postgres")
 """How an address of PostgreSQL begins."""
@@ -53,6 +54,15 @@ def _open_postgres(address: str) -> Store:
     except ImportError as e:
         raise _not_installed(e) from e
     return PostgresStore(address)
+
+
+def users_in_postgres(address: str) -> "UserTable":
+    """The users of a store in PostgreSQL."""
+    try:
+        from adjourn.stores.postgres.user_table import PostgresUsers
+    except ImportError as e:
+        raise _not_installed(e) from e
+    return PostgresUsers(address)
 
 
 def database_at(address: str) -> "Database":

@@ -48,7 +48,8 @@ class FoundLine(AuditLine, frozen=True):
 
     `program` and `title` are the run's; `opening` is the record that opened the interrupt it is
     about, `record` the one that came of it, both as they are stored; `state` is the interrupt's by
-    now.
+    now. `is_contested`: a worker did not believe a decision on that interrupt; which one is in the
+    journal, see `views.audit_entry.entries`.
     """
 
     program: str = ""
@@ -56,6 +57,13 @@ class FoundLine(AuditLine, frozen=True):
     opening: str = ""
     record: str = ""
     state: str = ""
+    is_contested: bool = False
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether people have decided what it is about. What stood and was revoked was decided
+        too; one vote of several decides nothing."""
+        return self.state in ("decided", "revoked")
 
 
 class AuditFilter(msgspec.Struct, frozen=True):

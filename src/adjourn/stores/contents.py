@@ -10,6 +10,7 @@ import msgspec
 from adjourn.stores.audit import AuditLine
 from adjourn.stores.erasure import Hold
 from adjourn.stores.fleet import Misfit
+from adjourn.stores.guest_threads import GuestThread
 from adjourn.stores.outbox import Endpoint, Notification
 from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.interrupt_row import InterruptRow
@@ -24,17 +25,19 @@ AT_ONCE = 4_000_000
 
 class OneRun(msgspec.Struct):
     """A run, whole. The bodies of `journal` are None where they were erased. `requests`: id, record
-    and digest of each."""
+    and digest of each. What is encrypted stays so; `key` is its wrapped key."""
 
     row: RunRow
     journal: list[Appended]
     interrupts: list[InterruptRow]
     requests: list[tuple[str, int, str]]
+    blobs: dict[str, bytes] = {}
     misfit: Misfit | None = None
     wake: float | None = None
+    key: str = ""
 
 
-class Rest(msgspec.Struct):
+class StoreRest(msgspec.Struct):
     """What belongs to no single run. `touched`: scopes, and since when they wait for a seal."""
 
     halts: list[Halt]
@@ -65,8 +68,12 @@ class Contents(Protocol):
         """Every seal, in order."""
         ...
 
-    def rest(self) -> Rest:
+    def rest(self) -> StoreRest:
         """What belongs to no single run."""
+        ...
+
+    def threads(self) -> Iterable[GuestThread]:
+        """Every thread of a guest, in the order of their ids."""
         ...
 
 
@@ -82,6 +89,10 @@ class Filling(Protocol):
         """Remember requests: the run's id, and the request's id, record and digest."""
         ...
 
+    def put_thread(self, thread: GuestThread) -> None:
+        """Write a thread of a guest."""
+        ...
+
 
 class Copied(msgspec.Struct):
     """How much was copied."""
@@ -90,6 +101,7 @@ class Copied(msgspec.Struct):
     records: int = 0
     lines: int = 0
     seals: int = 0
+    threads: int = 0
 
 
 def put(contents: Contents, filling: Filling) -> Copied:
@@ -99,6 +111,7 @@ def put(contents: Contents, filling: Filling) -> Copied:
     for run in contents.runs():
         for line in run.journal:
             size += len(line.body or "")
+        size += sum(map(len, run.blobs.values()))
         _put_run(run, book)
         for request in run.requests:
             requests.append((run.row.id, *request))
@@ -114,6 +127,9 @@ def put(contents: Contents, filling: Filling) -> Copied:
         book.write(Writes(seal=seal))
         book.flush()
         done.seals += 1
+    for thread in contents.threads():
+        filling.put_thread(thread)
+        done.threads += 1
     rest = contents.rest()
     book.write(Writes(touched=rest.touched))
     book.write(Writes(put_halts=rest.halts, put_holds=rest.holds, put_endpoints=rest.endpoints))
@@ -126,7 +142,11 @@ def put(contents: Contents, filling: Filling) -> Copied:
 
 def _put_run(run: OneRun, book: Book) -> None:
     interrupts = {row.i: row for row in run.interrupts}
-    book.write(Writes(row=run.row, new=True, journal=run.journal, interrupts=interrupts))
+    writes = Writes(
+        row=run.row, new=True, journal=run.journal, interrupts=interrupts, blobs=run.blobs
+    )
+    writes.key = run.key
+    book.write(writes)
     if run.misfit is not None:
         book.flush()
         book.write(Writes(misfit=run.misfit))
@@ -169,6 +189,8 @@ def differences(one: Contents, other: Contents) -> Iterator[str]:
         yield "the audit is not the same"
     if not _are_same(one.seals(), other.seals()):
         yield "the seals are not the same"
+    if not _are_same(one.threads(), other.threads()):
+        yield "the threads of guests are not the same"
     if one.identity() != other.identity():
         yield "its id is not the same"
     if _numberless(one.rest()) != _numberless(other.rest()):
@@ -179,7 +201,7 @@ def _are_same(these: Iterable[object], those: Iterable[object]) -> bool:
     return all(one == other for one, other in zip_longest(these, those))
 
 
-def _numberless(rest: Rest) -> Rest:
+def _numberless(rest: StoreRest) -> StoreRest:
     letters = [msgspec.structs.replace(letter, n=0) for letter in rest.letters]
     return msgspec.structs.replace(rest, letters=letters)
 

@@ -48,6 +48,10 @@ class Database(Protocol):
         """How many runs wait for a person since a backup was restored."""
         ...
 
+    def obstacle(self) -> str:
+        """Why nothing can be written to it now; "" if nothing is known to be in the way."""
+        ...
+
     def damage(self, *, deep: bool) -> list[str]:
         """What is wrong with its structure."""
         ...

@@ -18,14 +18,14 @@ Line = tuple[int, str | None, bytes]
 
 
 def flaws(
-    row: RunRow, journal: Sequence[Line], asks: bool, said: Mapping[str, Any] | None
+    row: RunRow, journal: Sequence[Line], beside: bool, said: Mapping[str, Any] | None
 ) -> Iterator[tuple[int, str]]:
     """Where an erased run is not what erasing leaves, as (record, why).
 
     Args:
         row: its row.
         journal: its records, in order.
-        asks: whether there are rows of interrupts.
+        beside: whether there are rows of interrupts, or files.
         said: the line of the audit that erased it.
     """
     *before, last = journal or [(0, None, b"")]
@@ -65,5 +65,5 @@ def flaws(
     blank = not (
         row.labels or row.input_digest or row.requesters or row.opens or row.errors or row.blocked
     )
-    if has != means or not blank or row.status not in ENDED or asks:
+    if has != means or not blank or row.status not in ENDED or beside:
         yield 0, "its row says something else than its last record, or more"

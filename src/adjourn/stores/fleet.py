@@ -38,6 +38,22 @@ class Queue(msgspec.Struct, frozen=True):
     working: int = 0
 
 
+class RunCount(msgspec.Struct, frozen=True):
+    """How many runs of one agent or flow have a status."""
+
+    program: str
+    status: str
+    runs: int
+
+
+class Census(msgspec.Struct, frozen=True):
+    """The runs that have not ended, counted, in the order of their programs and statuses; and how
+    many bytes the store has, 0 if that is not known."""
+
+    runs: tuple[RunCount, ...] = ()
+    size: int = 0
+
+
 class Misfit(msgspec.Struct, frozen=True, omit_defaults=True):
     """A worker's note that it cannot advance `run` as of record `seq`. It is over with the run's
     next record.
@@ -77,4 +93,40 @@ class Fleet(Protocol):
         Ready is what a worker could take now: also a run whose time to wake has come, but not one
         that waits for a halt to be lifted.
         """
+        ...
+
+    async def census(self, most: int = 100_000) -> Census:
+        """How many runs have each status, of those that have not ended. `failed` is one of them:
+        all that such a run waits for is an error.
+
+        Args:
+            most: so many runs of one program and status are counted; a number that is as large
+                means "or more".
+        """
+        ...
+
+
+class Pulse(Protocol):
+    """A worker's heartbeat, for one thread that is not an event loop's: whatever user code does
+    there, this goes on."""
+
+    def beat(self, worker: str, ttl: float) -> bool:
+        """Nobody takes the worker's runs for `ttl` from now. True: the beat came too late, somebody
+        may have taken some.
+
+        Raises `StoreError`.
+        """
+        ...
+
+    def end(self, worker: str, *, left: bool = False) -> None:
+        """The worker works no more: whatever still names it can be taken at once. Raises
+        `StoreError`.
+
+        `left`: bodies that it began are still at work in its process: whoever can see that process
+            waits for them.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections."""
         ...

@@ -19,10 +19,10 @@ TOPICS = (
 
 class Endpoint(msgspec.Struct, frozen=True):
     """Somebody who is told of events. `topics`: of these only; empty: of all. `secret` signs what
-    is sent."""
+    is sent; of a person's own, it is an `OwnEndpoint`. Without a `url` it is told nothing."""
 
     name: str
-    kind: Literal["webhook", "apprise"]
+    kind: Literal["webhook", "apprise", "push"]
     url: str
     secret: str = ""
     topics: tuple[str, ...] = ()

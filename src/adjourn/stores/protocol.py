@@ -1,20 +1,21 @@
 """What a store promises. The docstrings are the contract; `adjourn.testing.StoreContract` checks
 each of them."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from adjourn.core.files import FileRef
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.record_parts import Ref
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started
 from adjourn.core.signatures import Trust
 from adjourn.core.status import Status
 from adjourn.stores.audit import EVERY_LINE, AuditFilter, AuditLine, FoundLine
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Erasure, Hold, Pruning
-from adjourn.stores.fleet import Fleet, Misfit
+from adjourn.stores.fleet import Fleet, Misfit, Pulse
+from adjourn.stores.guest_threads import KeepsThreads
 from adjourn.stores.outbox import Outbox
 from adjourn.stores.run_index import RunIndex, RunSearch
 from adjourn.stores.seals import MOST, Anchor, Seal
@@ -22,8 +23,9 @@ from adjourn.stores.snapshots import Snapshots
 
 if TYPE_CHECKING:
     from adjourn.stores.channel import Channel, Ears
+    from adjourn.stores.item_note import ItemMark, ItemNote
     from adjourn.stores.verification import Verification
-from adjourn.stores.run_row import RunRow
+from adjourn.stores.run_row import RunRow, Turn
 from adjourn.stores.tickets import TicketOffice
 
 
@@ -35,7 +37,9 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
     needs an agreement.
     `size`: characters of the records that it carries. `erasures`: how many runs of the store had
         been erased when it was taken;
-    whoever has read another run when there were fewer may know what is gone.
+    whoever has read another run when there were fewer may know what is gone. `ready_at`: since when
+    the run could be taken, 0 if that is not known; `lost`: it was taken from a worker that had died
+    or fallen silent.
     """
 
     run: str
@@ -49,12 +53,15 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
     size: int = 0
     now: float = 0.0
     erasures: int = 0
+    ready_at: float = 0.0
+    lost: bool = False
 
 
 class Committed(msgspec.Struct, frozen=True, gc=False):
     """What a commit found. `clean` False: others had spoken, or a halt forbade an intent; the moves
     are void. `head` is the hash of the chain at `seq`, `now` the store's time inside the
-    transaction; `size`: characters of the records after `seen`, those of others and these."""
+    transaction; `size`: characters of the records after `seen`, those of others and these. `files`:
+    references in these, whose bytes were written with them."""
 
     records: Sequence[tuple[int, AnyRecord]]
     seq: int
@@ -63,27 +70,7 @@ class Committed(msgspec.Struct, frozen=True, gc=False):
     head: bytes = b""
     size: int = 0
     now: float = 0.0
-
-
-class Turn(msgspec.Struct, frozen=True):
-    """A run that another goes on with: its first records, and the hash that their chain ends in. No
-    records: they were erased."""
-
-    run: str
-    seq: int
-    head: bytes
-    records: Sequence[tuple[int, AnyRecord]]
-
-    @property
-    def before(self) -> Ref | None:
-        """The run that it goes on with itself, unless it has that conversation."""
-        if self.records:
-            first = self.records[0][1]
-        else:
-            first = None
-        if isinstance(first, Started):
-            return first.before
-        return None
+    files: tuple[FileRef, ...] = ()
 
 
 class Halt(msgspec.Struct, frozen=True, gc=False):
@@ -108,7 +95,8 @@ class Filter(msgspec.Struct, frozen=True):
 
     For inboxes: `kind`; `group`, to whom it is given; `members`, what somebody in these groups may
     decide; `brief`, without what only its record says (type, payload, call; it is then of no
-    group); `interrupt`, its local id: it is then found whatever its state.
+    group); `interrupt`, its local id: it is then found whatever its state; `assigned`, to one of
+    these ("": to nobody); `awake_for`, not what this person has snoozed.
     """
 
     status: str = ""
@@ -126,6 +114,8 @@ class Filter(msgspec.Struct, frozen=True):
     group: str = ""
     members: tuple[str, ...] | None = None
     brief: bool = False
+    assigned: tuple[str, ...] = ()
+    awake_for: str = ""
     after: str = ""
     limit: int = 50
     search: RunSearch | None = None
@@ -138,37 +128,16 @@ LEFT = -1.0
 """Until when a worker lives that works no more and has left bodies at work."""
 
 
-class Pulse(Protocol):
-    """A worker's heartbeat, for one thread that is not an event loop's: whatever user code does
-    there, this goes on."""
-
-    def beat(self, worker: str, ttl: float) -> bool:
-        """Nobody takes the worker's runs for `ttl` from now. True: the beat came too late, somebody
-        may have taken some.
-
-        Raises `StoreError`.
-        """
-        ...
-
-    def end(self, worker: str, *, left: bool = False) -> None:
-        """The worker works no more: whatever still names it can be taken at once. Raises
-        `StoreError`.
-
-        `left`: bodies that it began are still at work in its process: whoever can see that process
-            waits for them.
-        """
-        ...
-
-    def close(self) -> None:
-        """Let go of files and connections."""
-        ...
-
-
 class Journals(Protocol):
     """Runs: their journals, who may append to them, and who is told that somebody did."""
 
     async def create(
-        self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = ""
+        self,
+        started: Started,
+        records: Sequence[AnyRecord] = (),
+        *,
+        origin: str = "",
+        blobs: Mapping[str, bytes] = ...,
     ) -> bool:
         """Begin a run (with the rest of an imported journal). False: it exists, same program and
         input, unchanged.
@@ -183,6 +152,7 @@ class Journals(Protocol):
             started: its first record.
             records: those that follow, of an imported journal.
             origin: from where, for the audit.
+            blobs: bytes of files that the records refer to, and do not carry.
         """
         ...
 
@@ -205,6 +175,11 @@ class Journals(Protocol):
         has its `history` itself, was erased, or is not there any more."""
         ...
 
+    async def blobs(self, run: str, digests: Collection[str] | None = None) -> dict[str, bytes]:
+        """The bytes of the files of `run`, by their SHA-256: of all that it has, or of these
+        `digests`. They are there with the record that names them, and go with the run."""
+        ...
+
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """Ring `bell` in the caller's event loop after the run ("" = any run) may have changed, by
         whichever process.
@@ -213,6 +188,12 @@ class Journals(Protocol):
         Rings may be spurious and are merged; the result ends the subscription. Nothing is lost
         between subscribing and the first ring if the caller looks once after subscribing.
         """
+        ...
+
+    def hear(self, told: Callable[[str], None]) -> Callable[[], None]:
+        """Call `told` in the caller's loop when another process announces that a run may be due, with
+        the run's id, or "" for any; the result ends it. It may never be called: it saves waiting for
+        the next look, and is no promise."""
         ...
 
     async def acquire(
@@ -314,9 +295,9 @@ class Journals(Protocol):
         """Where it is kept what runs are found by."""
         ...
 
-    async def commit(
+    def commit(
         self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int
-    ) -> Committed:
+    ) -> Coroutine[Any, Any, Committed]:
         """One transaction: append `facts`; append `moves` only if nobody else has appended since
         `seen` and no halt names an intent among them. `Parked`, `RunCompleted` and `RunCancelled`
         give the lease back. The same records again, with the same `seen`, are found and not
@@ -338,8 +319,8 @@ class Journals(Protocol):
         The same `request` again gives the same seq and appends nothing; with another command:
         `RequestReused`. With `at`, only if that is the run's last record; else `AlreadyResumed`.
         Raises `UnknownRun`, `Refused`, `UnknownInterrupt`, `AlreadyDecided`, `InterruptClosed`,
-        `StaleDecision`, `NotAllowed`, `Halted`; `Invalid` for what cannot be recorded,
-        `InvalidAnswer` for a decision of the wrong kind. Every attempt, also a refused one, is a
+        `StaleDecision`, `NotAllowed`, `Halted`; `Invalid` for what cannot be recorded, or refers to
+        a file that it does not give and the run does not have; `InvalidAnswer` for a decision of the wrong kind. Every attempt, also a refused one, is a
         line of the audit in the same transaction (`origin`: from where); if that cannot be written,
         nothing is.
         """
@@ -493,6 +474,31 @@ class Lists(Protocol):
         """
         ...
 
+    async def annotate(self, run: str, note: "ItemNote", *, origin: str = "") -> float:
+        """Keep a note; the time that it is for: of a snooze, when the item is shown again; else 0.
+
+        Every note, also a refused one, is a line of the run's audit in the same transaction; a
+        comment is nowhere else. A snooze hides the item from who asked for it only, and ends
+        15 minutes before the item expires. Raises `UnknownRun`, `RunErased`,
+        `UnknownInterrupt`, `Invalid`, and, for what is not open any more, `InterruptClosed` unless
+        it is a comment.
+
+        Args:
+            run: the run's id.
+            note: what is left, and by whom.
+            origin: from where, for the audit.
+        """
+        ...
+
+    async def marks(self, items: Sequence[tuple[str, str]]) -> "dict[tuple[str, str], ItemMark]":
+        """What is on these items now, by run and id inside the run. Those that have nothing on
+        them are left out.
+
+        Args:
+            items: the ids of runs, each with an interrupt's id inside that run.
+        """
+        ...
+
     async def runs(self, filter: Filter) -> list[RunRow]:
         """Runs, as `filter` says, newest first; with its `prefix`, in the order of their ids."""
         ...
@@ -574,7 +580,7 @@ class AuditLog(Protocol):
         ...
 
 
-class Store(Journals, Lists, AuditLog, Outbox, Fleet, TicketOffice, Protocol):
+class Store(Journals, Lists, AuditLog, Outbox, Fleet, TicketOffice, KeepsThreads, Protocol):
     """All of it. Every method is one transaction; a method that raises has changed nothing,
     except that after `StoreError` the caller does not know and must reload."""
 

@@ -1,20 +1,23 @@
 """The half of a store that writes: each method hands one rule to the store's only way to write."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from adjourn.core.files import check_blobs, uncarried
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started
 from adjourn.errors import UnknownRun
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Erasure, Hold, Pruning
+from adjourn.stores.item_note import ItemNote
 from adjourn.stores.outbox import DeliveryAttempt, Endpoint, Notification, Wake
 from adjourn.stores.protocol import Committed, Halt, Lease
 from adjourn.stores.rules import chapters, commands, halts, holds, journal, outbox
 from adjourn.stores.rules import engine_wakes as waking
 from adjourn.stores.rules import erasure as erasing
+from adjourn.stores.rules import item_notes as noting
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.rules import prune as pruning
 from adjourn.stores.rules import seals as sealing
@@ -26,9 +29,14 @@ from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import MOST, Seal
 from adjourn.stores.tickets import TicketAnswer, TicketRequest, ToolTickets
 
+if TYPE_CHECKING:
+    from adjourn.stores.secret_keys import KeyRing
+
 
 class Ruled:
     """What every store that is made of rules has in common."""
+
+    wraps_with: "KeyRing | None" = None
 
     if TYPE_CHECKING:
 
@@ -38,6 +46,10 @@ class Ruled:
 
         async def load(self, run: str, after: int = 0) -> list[tuple[int, AnyRecord]]:
             """See `Store.load`."""
+            ...
+
+        async def blobs(self, run: str, digests: Collection[str] | None = None) -> dict[str, bytes]:
+            """See `Store.blobs`."""
             ...
 
     async def _write(
@@ -56,10 +68,37 @@ class Ruled:
         raise NotImplementedError
 
     async def create(
-        self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = ""
+        self,
+        started: Started,
+        records: Sequence[AnyRecord] = (),
+        *,
+        origin: str = "",
+        blobs: Mapping[str, bytes] = NOTHING,
     ) -> bool:
         """See `Store.create`."""
-        return await self._write(journal.creating(started, records, origin), ring=started.run)
+        key = None
+        if self.wraps_with is not None:
+            from adjourn.stores.run_keys import NewRunKey
+
+            key = NewRunKey(self.wraps_with)
+        return await self._write(
+            journal.creating(started, records, origin, blobs, key), ring=started.run
+        )
+
+    def encrypt(self, ring: "KeyRing | None") -> None:
+        """From now on every run that begins in this store object has a key of its own, wrapped by
+        the ring; None: not any more. Runs that are there stay as they are."""
+        self.wraps_with = ring
+
+    def wrapped_key(self, kid: str) -> str | None:
+        """See `run_keys.HasRunKeys`."""
+        raise NotImplementedError
+
+    async def rewrap(self, ring: "KeyRing") -> int:
+        """Wrap the keys of all encrypted runs with the first key of this ring, in one transaction;
+        how many that were. What they encrypt is not touched. Raises `Invalid`, with nothing
+        changed, if the ring does not open one of them."""
+        raise NotImplementedError
 
     async def acquire(
         self,
@@ -107,23 +146,32 @@ class Ruled:
         """See `Store.tickets`."""
         return await self._write(ticketing.counting())
 
+    def hear(self, told: Callable[[str], None]) -> Callable[[], None]:
+        """See `Store.hear`. Nobody announces anything, unless a store says otherwise."""
+        return _nothing
+
     async def release(self, lease: Lease, released: Released | None = None) -> None:
         """See `Store.release`."""
         await self._write(leases.releasing(lease, released or Released()), ring=lease.run)
 
-    async def commit(
+    def commit(
         self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int
-    ) -> Committed:
+    ) -> Coroutine[Any, Any, Committed]:
         """See `Store.commit`."""
-        return await self._write(
-            leases.committing(lease, facts, moves, seen), ring=lease.run, own=True
-        )
+        return self._write(leases.committing(lease, facts, moves, seen), ring=lease.run, own=True)
 
     async def deliver(
         self, run: str, command: Command, *, request: str = "", origin: str = "", at: int = 0
     ) -> int:
         """See `Store.deliver`."""
+        if named := uncarried(command):
+            await self.get(run)
+            check_blobs(run, (command,), await self.blobs(run, named))
         return await self._write(commands.delivering(run, command, request, origin, at), ring=run)
+
+    async def annotate(self, run: str, note: ItemNote, *, origin: str = "") -> float:
+        """See `Store.annotate`."""
+        return await self._write(noting.annotating(run, note, origin), ring=run)
 
     async def chapter(self, run: str, *, by: str = "", why: str = "", origin: str = "") -> int:
         """See `Store.chapter`."""
@@ -160,6 +208,11 @@ class Ruled:
             self._ring(turn.run, own=False)
         [found] = [turn for turn in done if turn.run == run]
         return replace(found, turns=tuple(turn.run for turn in done if turn.run != run))
+
+    async def tell_of_archive(self, run: str, told: Mapping[str, str]) -> None:
+        """A line of the audit of a run that was pruned: that its archive was erased. `told`: by whom,
+        why, from where."""
+        await self._write(erasing.telling_of_archive(run, told))
 
     async def prune(self, run: str, wanted: Pruning, *, origin: str = "") -> bool:
         """See `Store.prune`."""
@@ -225,3 +278,7 @@ class Ruled:
         if take:
             return await self._write(waking.taking(take, hold))
         return []
+
+
+def _nothing() -> None:
+    """There is nothing to end."""

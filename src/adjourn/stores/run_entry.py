@@ -4,10 +4,15 @@ its numbers."""
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from adjourn.core import records as r
+from adjourn.core.authority import Vote, gate_of, is_filled
 from adjourn.core.codec import encode
+from adjourn.core.decision import chosen, word_of
 from adjourn.core.ids import tool_call_id, turn_id
 from adjourn.core.messages import calls_of, text_of
+from adjourn.core.standing_decision import under
 from adjourn.core.state import input_text
 from adjourn.core.usage import Usage
 from adjourn.stores.run_index import (
@@ -19,10 +24,12 @@ from adjourn.stores.run_index import (
     ToolCount,
     Wait,
 )
-from adjourn.stores.run_row import RunRow
+from adjourn.stores.run_row import MARKED, RunRow
 
 LONGEST_VALUE = 2_000
 """Characters of one value that are found."""
+SHORTEST = len(f"{KEYS['id']}{VALUE}x{MARK}")
+"""Characters of the shortest line."""
 MOST_WAITS = 500
 """Questions of one run that are counted."""
 _SPACES = dict.fromkeys(range(32), " ")
@@ -50,6 +57,8 @@ def extended(
         if add is not None:
             add(made, record)
     made.seq = max(made.seq, row.seq)
+    if len(row.salt) == MARKED:  # numbers, and not what was said
+        made.text = _begun(row).text
     usage = made.facts.usage
     made.cost, made.tokens = usage.cost, usage.total_tokens
     made.took = max(0.0, last - row.created_at)
@@ -88,10 +97,13 @@ def _say(entry: RunEntry, key: str, value: Any) -> None:
     """Add a line, unless it is there, or there is no room for it."""
     if value is None or value == "":
         return
+    room = LONGEST - len(entry.text)
+    if room < SHORTEST:  # a long run says most of what it says after that
+        return
     if not isinstance(value, str):
         value = encode(value).decode()
     said = f"{beginning(key, value)}{MARK}"
-    if f"{MARK}{said}" not in entry.text and len(entry.text) + len(said) <= LONGEST:
+    if len(said) <= room and f"{MARK}{said}" not in entry.text:
         entry.text += said
 
 
@@ -185,7 +197,15 @@ def _asked(entry: RunEntry, record: r.Asked) -> None:
     _say(entry, "asked", record.phrase)
     _say(entry, "asked", record.payload)
     tool = record.tool or entry.facts.calls.get(record.call, "")
-    _wait(entry, record.i, Wait(record.kind, tool, record.at, groups=record.groups))
+    wait = Wait(record.kind, tool, record.at, groups=record.groups)
+    gate = gate_of(record)
+    if sum(slot.count for slot in gate) > 1:
+        # a vote was let in because it fits: who asked is no question any more
+        wait.gate = tuple(replace(slot, not_requester=False) for slot in gate)
+        for carried in record.carries:
+            if known := entry.facts.waits.get(carried):
+                wait.votes += known.votes
+    _wait(entry, record.i, wait)
 
 
 def _suspended(entry: RunEntry, record: r.Suspended) -> None:
@@ -207,10 +227,26 @@ def _decided(entry: RunEntry, record: r.Decided) -> None:
     if record.edit is not None:
         _arguments(entry, record.edit)
     wait = entry.facts.waits.get(record.i)
+    if wait is None:
+        return
+    agrees = record.verdict == "approve" or chosen(record).get("choice") == "run"
+    if wait.gate and agrees and not under(record):
+        wait.votes += (Vote(record.by, record.groups),)
+        if not is_filled(wait.gate, wait.votes, frozenset()):
+            return
+    wait.until, wait.by, wait.verdict = record.at, record.by, word_of(record)
+    if under(record):
+        wait.verdict = "stood"
+    elif record.edit is not None:
+        wait.verdict = "edit"
+
+
+def _disowned(entry: RunEntry, record: r.Disowned) -> None:
+    """What was taken for an answer is none: the question is open again."""
+    wait = entry.facts.waits.get(record.i)
     if wait is not None:
-        wait.until, wait.by, wait.verdict = record.at, record.by, record.verdict
-        if record.verdict == "approve" and record.edit is not None:
-            wait.verdict = "edit"
+        wait.votes = tuple(vote for vote in wait.votes if vote.by != record.by)
+        wait.until, wait.by, wait.verdict = 0.0, "", ""
 
 
 def _closed(entry: RunEntry, record: r.Closed) -> None:
@@ -285,6 +321,7 @@ _ADDS: dict[type[Any], Callable[[RunEntry, Any], None]] = {
     r.Asked: _asked,
     r.Suspended: _suspended,
     r.Decided: _decided,
+    r.Disowned: _disowned,
     r.Closed: _closed,
     r.Said: _said,
     r.Emitted: _emitted,

@@ -10,6 +10,9 @@ from typing import Any, Protocol
 
 import msgspec
 
+from adjourn.core.authority import Vote
+from adjourn.core.record_parts import ApprovalSlot
+from adjourn.core.status import RunStatus, Status, run_status
 from adjourn.core.usage import Usage
 from adjourn.stores.run_row import RunRow
 
@@ -39,8 +42,10 @@ LONGEST = 32_000
 
 
 class Wait(msgspec.Struct, omit_defaults=True):
-    """A question to people: when it was asked, and when it was answered last or ended; 0 while it
-    is open. `verdict`: `approve`, `edit`, `deny`, `value`, or why nobody answered."""
+    """A question to people: when it was asked, and when it was answered or ended; 0 while it is
+    open. `verdict`: a decision's word, `edit`, `stood` if a standing decision answered and nobody
+    was asked, or why nobody answered. `gate` and `votes`: who must agree and who has, where one is
+    not enough."""
 
     kind: str
     tool: str
@@ -49,6 +54,8 @@ class Wait(msgspec.Struct, omit_defaults=True):
     by: str = ""
     verdict: str = ""
     groups: tuple[str, ...] = ()
+    gate: tuple[ApprovalSlot, ...] = ()
+    votes: tuple[Vote, ...] = ()
 
 
 class ToolCount(msgspec.Struct, omit_defaults=True):
@@ -88,6 +95,17 @@ class RunEntry(msgspec.Struct):
     took: float = 0.0
     waited: float = 0.0
     facts: RunFacts = msgspec.field(default_factory=RunFacts)
+
+
+class CountedRun(msgspec.Struct, frozen=True):
+    """What is counted of one run, without what it said. `number`: its place in the store, by which
+    the next page is asked for. `status`: without halts and leases; they say nothing of the past."""
+
+    number: int
+    program: str
+    status: RunStatus
+    created_at: float
+    facts: RunFacts
 
 
 class Bound(msgspec.Struct, frozen=True):
@@ -147,6 +165,25 @@ class RunIndex(Protocol):
         """
         ...
 
+    async def counts(
+        self,
+        since: float,
+        until: float,
+        *,
+        after: int = 0,
+        limit: int = 500,
+        label: tuple[str, str] | None = None,
+    ) -> list[CountedRun]:
+        """What is counted of the runs that began from `since` to before `until`, the newest first.
+
+        Args:
+            since, until: the time.
+            after: the number of the last one of the page before; 0: the first page.
+            limit: at most so many.
+            label: only of runs with this label.
+        """
+        ...
+
 
 _facts = msgspec.json.Decoder(RunFacts)
 
@@ -161,3 +198,18 @@ def entry_of(run: str, row: Sequence[Any]) -> RunEntry:
     `dump_facts` wrote them."""
     _, seq, text, cost, tokens, took, waited, facts = row
     return RunEntry(run, seq, text, cost, tokens, took, waited, _facts.decode(facts))
+
+
+COUNTED = ("n", "program", "status", "opens", "errors", "stopped", "created_at")
+"""The columns of a run's row that are counted."""
+
+
+def count_of(row: Sequence[Any]) -> CountedRun:
+    """What is counted, from a row: `COUNTED` in its order, and the facts, or None."""
+    number, program, status, opens, errors, stopped, created_at, facts = row
+    if facts:
+        found = _facts.decode(facts)
+    else:
+        found = RunFacts()
+    shown = run_status(Status(status), failed=0 < opens == errors, stopped=bool(stopped))
+    return CountedRun(number, program, shown, created_at, found)

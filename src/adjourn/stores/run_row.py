@@ -1,15 +1,15 @@
-"""A run as a row."""
+"""A run as a row, and as a turn of a conversation."""
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
+from typing import Any
+from weakref import WeakSet
 
 import msgspec
 
+from adjourn.core.record_codec import SealedLines
+from adjourn.core.record_parts import Ref
+from adjourn.core.records import AnyRecord, Started
 from adjourn.core.status import RUNNABLE, RunStatus, Status, run_status
-
-if TYPE_CHECKING:
-    pass
-
 
 CHANGING = (
     "seq",
@@ -27,6 +27,12 @@ CHANGING = (
     "chapter",
 )
 """What a step may change in a row."""
+MARKED = 17
+"""Bytes of the salt of a run that is encrypted; others have one less."""
+
+
+HIDDEN = "•••"
+"""The title of a run that is encrypted."""
 
 
 class RunRow(msgspec.Struct, gc=False):
@@ -34,7 +40,7 @@ class RunRow(msgspec.Struct, gc=False):
     transaction.
 
     `lease_until` is its worker's: until when the last heartbeat lasts, 0 without a worker. `salt`
-    is what the chain of its journal begins with. `erased`: when its content was erased; 0 if it was
+    is what the chain of its journal begins with, and says whether it is encrypted. `erased`: when its content was erased; 0 if it was
     not. Its title then says by whom, and why.
     `chapter`: the record at which its last chapter begins; 0 if it has none. `priority`: of those
     that are ready, the run with the larger one is taken first.
@@ -91,3 +97,96 @@ class RunRow(msgspec.Struct, gc=False):
         return 0 < self.wake_at <= now or (
             bool(self.blocked) and not halts.intersection(self.blocked)
         )
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """A run that another goes on with: its first records, and the hash that their chain ends in. No
+    records: they were erased."""
+
+    run: str
+    seq: int
+    head: bytes
+    records: Sequence[tuple[int, AnyRecord]]
+
+    @property
+    def before(self) -> Ref | None:
+        """The run that it goes on with itself, unless it has that conversation."""
+        for _, first in self.records[:1]:
+            if isinstance(first, Started):
+                return first.before
+        return None
+
+
+# Runs that are encrypted. What knows of keys is loaded with the first of them
+
+open_stores: "WeakSet[Any]" = WeakSet()
+"""The stores in which keys are looked for."""
+
+
+_saying: set[str] = set()
+"""Encrypted runs that a worker of this process has."""
+
+
+def is_saying(run: str) -> bool:
+    """Whether this process advances the run, and the run is encrypted."""
+    return run in _saying
+
+
+def note_worker(row: RunRow) -> None:
+    """What an encrypted run says while a worker of this process has it goes to no other."""
+    if row.worker:
+        _saying.add(row.id)
+    else:
+        _saying.discard(row.id)
+
+
+def stored(salt: bytes, body: str) -> str:
+    """A record's line as it is kept, and as its hash covers it."""
+    if len(salt) != MARKED:
+        return body
+    from adjourn.stores.run_keys import sealed_line
+
+    return sealed_line(salt, body)
+
+
+def keyed_digest(salt: bytes, digest: str) -> str:
+    """A digest of content as it is kept: nobody can try contents out who lacks the key."""
+    if len(salt) != MARKED:
+        return digest
+    from adjourn.stores.run_keys import cipher_by
+
+    return cipher_by(salt).digest(digest)
+
+
+def sealed_bytes(salt: bytes, data: bytes) -> bytes:
+    """Bytes of a run as they are kept."""
+    if len(salt) != MARKED:
+        return data
+    from adjourn.stores.run_keys import cipher_by
+
+    return cipher_by(salt).seal(data)
+
+
+def opened_bytes(salt: bytes, data: bytes) -> bytes:
+    """Bytes of a run as they were."""
+    if len(salt) != MARKED:
+        return data
+    from adjourn.stores.run_keys import cipher_by
+
+    return cipher_by(salt).open(data)
+
+
+def hide(row: RunRow, salt: bytes) -> None:
+    """Take what a row says of the content out of it, if the run is encrypted."""
+    if len(salt) == MARKED:
+        row.title, row.input_digest = HIDDEN, keyed_digest(salt, row.input_digest)
+
+
+def _opened_line(body: str) -> str:
+    from adjourn.core.sealed_body import opened
+    from adjourn.stores.run_keys import cipher_of
+
+    return opened(body, cipher_of)
+
+
+SealedLines.opened = staticmethod(_opened_line)

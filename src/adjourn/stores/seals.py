@@ -15,8 +15,8 @@ from typing import Any, Self
 
 import msgspec
 
+from adjourn.core.action_digest import digest
 from adjourn.core.codec import loads
-from adjourn.core.digest import digest
 from adjourn.errors import Invalid
 
 MOST = 1000

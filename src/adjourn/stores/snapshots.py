@@ -12,6 +12,7 @@ from typing import Protocol
 import msgspec
 
 from adjourn.core.snapshot_part import SnapshotPart
+from adjourn.stores.run_row import MARKED, opened_bytes
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -47,18 +48,23 @@ class Snapshots(Protocol):
 Kept = tuple[Snapshot, dict[SnapshotPart, bytes]]
 
 
-def kept_whole(snapshot: Snapshot, segments: Iterable[tuple[str, str, int, bytes]]) -> Kept | None:
+def kept_whole(
+    snapshot: Snapshot, segments: Iterable[tuple[str, str, int, bytes]], salt: bytes
+) -> Kept | None:
     """A snapshot with its stretches, from rows (edition, path, k, body); None if one of them is
-    missing."""
+    missing. `salt`: of the run."""
     bodies: dict[tuple[str, str, int], bytes] = {}
     for edition, path, k, body in segments:
         bodies[edition, path, k] = body
     parts: dict[SnapshotPart, bytes] = {}
     for which in snapshot.stretches:
         parts[which] = bodies.get((which.edition, which.path, which.k), b"")
-    if all(parts.values()):
-        return (snapshot, parts)
-    return None
+    if not all(parts.values()):
+        return None
+    if len(salt) == MARKED:
+        parts = {which: opened_bytes(salt, body) for which, body in parts.items()}
+        snapshot = msgspec.structs.replace(snapshot, rest=opened_bytes(salt, snapshot.rest))
+    return (snapshot, parts)
 
 
 class MemorySnapshots:

@@ -1,7 +1,7 @@
 """Who wants to know when a run may have changed, inside this process."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from adjourn.stores.protocol import Bell
 
@@ -44,19 +44,26 @@ class Subscriptions:
         `own`: the lease's holder wrote it, so those who listen for the words of others are left
             alone.
         """
-        self._ring([run, ""] if run else list(self._bells), own)
+        bells = self._bells
+        if not run:
+            self._ring(list(bells), own)
+        elif run in bells or "" in bells:
+            self._ring((run, ""), own)
 
     def ring_any(self) -> None:
         """Ring for those who listen to any run."""
         self._ring([""], False)
 
-    def _ring(self, names: list[str], own: bool) -> None:
+    def _ring(self, names: Sequence[str], own: bool) -> None:
+        here = _running_loop()
         for name in names:
             group = self._bells.get(name)
-            for one in tuple(group) if group else ():
+            if group is None:
+                continue
+            for one in tuple(group):
                 if own and one.words:
                     continue
-                if one.loop is _running_loop():
+                if one.loop is here:
                     one.bell()
                 elif not one.loop.is_closed():
                     one.loop.call_soon_threadsafe(one.bell)

@@ -3,11 +3,13 @@ may continue."""
 
 import asyncio
 from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
+from pathlib import Path
 
 from adjourn.errors import Conflict, StoreError, bare
-from adjourn.stores.address import database_at, file_of, open_store, without_password
+from adjourn.stores.address import database_at, file_of, is_postgres, open_store, without_password
 from adjourn.stores.contents import Contents, Copied, Filling, differences, put
+from adjourn.stores.user_table import copy_users, open_user_table, users_place
 
 EVERYTHING = "*"
 """The scope of the halt."""
@@ -51,7 +53,20 @@ async def transfer(source: str, target: str, *, by: str, origin: str = "") -> Co
         )
     finally:
         await store.close()
-    return await asyncio.to_thread(_copy, source, target)
+    done = await asyncio.to_thread(_copy, source, target)
+    await asyncio.to_thread(_copy_users, source, target)
+    return done
+
+
+def _copy_users(source: str, target: str) -> None:
+    """The users of a store, where it has some: in a file beside its own, or in its database."""
+    if (place := users_place(source)) and (is_postgres(source) or Path(place).exists()):
+        with (
+            closing(open_user_table(place)) as old,
+            closing(open_user_table(users_place(target))) as new,
+        ):
+            if old.users():
+                copy_users(old, new, target)
 
 
 def _copy(source: str, target: str) -> Copied:

@@ -1,42 +1,22 @@
-"""The tables of users, keys and sessions, in a small file of their own: statements, and nothing of
-what they mean."""
+"""Users, keys and sessions as they are kept: statements, and nothing of what they mean. A store in a
+file has them in a file beside it; one in PostgreSQL has them in its own database, for all servers."""
 
-import sqlite3
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
 
-from adjourn.errors import StoreError
-from adjourn.stores.private_file import make_private
-
-_SCHEMA = """
-create table if not exists user (
-    name text primary key, role text not null, groups text not null, created_at real not null
-);
-create table if not exists key (
-    hash text primary key, user text not null, hint text not null, created_at real not null
-);
-create table if not exists session (hash text primary key, user text not null, until real not null);
-"""
-_VERSION = 1
-_UPGRADE = """
-alter table key add column expires real not null default 0;
-delete from session;
-alter table session add column key text not null default '';
-alter table session add column seen real not null default 0;
-"""
-"""Sessions that do not know their key could outlive it: whoever had one logs in again."""
-
-_KEY = "select hash, user, hint, created_at, expires from key"
+from adjourn.errors import Conflict
+from adjourn.stores.address import file_of, is_postgres, users_in_postgres, without_password
 
 
 class UserRow(NamedTuple):
-    """A user. `groups`: one a line."""
+    """A user. `groups` and `grants`: one a line. `tenant`: "" for none."""
 
     name: str
     role: str
     groups: str
     created_at: float
+    grants: str = ""
+    tenant: str = ""
 
 
 class KeyRow(NamedTuple):
@@ -59,137 +39,146 @@ class SessionRow(NamedTuple):
     seen: float
 
 
-class UserTable:
-    """The file. Any process may change it at any time."""
+class UserTable(Protocol):
+    """Where users are kept. Any process may change them at any time."""
 
-    def __init__(self, path: str) -> None:
-        """`path`: the file, closed to everybody but its owner; empty: in memory."""
-        if path:
-            make_private(path)
-        try:
-            self._db = sqlite3.connect(
-                path or ":memory:", timeout=5, check_same_thread=False, isolation_level=None
-            )
-            if self._is_old():
-                self._upgrade()
-        except sqlite3.Error as e:
-            raise StoreError(f"the users of {path!r} cannot be opened: {e}") from e
+    waits: bool
+    """Whether a statement goes to another machine: then it is for a thread, not for an event loop."""
 
-    @contextmanager
-    def changing(self) -> Generator[None]:
-        """One transaction: everything in it counts, or nothing."""
-        self._db.execute("begin immediate")
-        try:
-            yield
-        except BaseException:
-            self._db.execute("rollback")
-            raise
-        else:
-            self._db.execute("commit")
+    def changing(self) -> AbstractContextManager[None]:
+        """One transaction: everything in it counts, or nothing. No other one is at work meanwhile."""
+        ...
 
     def version(self) -> int:
-        """Another number than before if another process has written since."""
-        [version] = self._db.execute("pragma data_version").fetchone()
-        return version
+        """Another number than before if another process has changed a user or a key since."""
+        ...
 
     def close(self) -> None:
-        """Let go of the file."""
-        self._db.close()
-
-    # Users
+        """Let go of files and connections."""
+        ...
 
     def users(self) -> list[UserRow]:
-        """All of them, by name."""
-        sql = "select name, role, groups, created_at from user order by name"
-        return list(map(UserRow._make, self._db.execute(sql)))
+        """All users, by name."""
+        ...
 
     def add_user(self, row: UserRow, *, unless_there: bool = False) -> None:
-        """Write a new one."""
-        sql = "insert into user values (?, ?, ?, ?)"
-        if unless_there:
-            sql += " on conflict (name) do nothing"
-        self._db.execute(sql, row)
+        """Write a new user."""
+        ...
 
     def set_role(self, name: str, role: str) -> None:
         """Change the role."""
-        self._db.execute("update user set role = ? where name = ?", (role, name))
+        ...
 
     def set_groups(self, name: str, groups: str) -> None:
         """Change the groups."""
-        self._db.execute("update user set groups = ? where name = ?", (groups, name))
+        ...
+
+    def set_grants(self, name: str, grants: str) -> None:
+        """Change what the user may do with some runs only."""
+        ...
+
+    def set_tenant(self, name: str, tenant: str) -> None:
+        """Change the tenant."""
+        ...
 
     def remove_user(self, name: str) -> None:
         """Remove a user with all keys and sessions."""
-        self._db.execute("delete from session where user = ?", (name,))
-        self._db.execute("delete from key where user = ?", (name,))
-        self._db.execute("delete from user where name = ?", (name,))
-
-    # Keys
+        ...
 
     def all_keys(self) -> list[KeyRow]:
-        """All of them."""
-        return self._keys(_KEY)
+        """All keys, the oldest first."""
+        ...
 
     def keys_of(self, user: str) -> list[KeyRow]:
-        """Those of a user, oldest first."""
-        return self._keys(f"{_KEY} where user = ? order by rowid", user)
+        """Those of a user, the oldest first."""
+        ...
 
     def keys_like(self, beginning: str) -> list[KeyRow]:
         """Those whose hash begins so."""
-        return self._keys(f"{_KEY} where substr(hash, 1, ?) = ?", len(beginning), beginning)
+        ...
 
     def add_key(self, row: KeyRow) -> None:
-        """Write a new one."""
-        sql = "insert into key (hash, user, hint, created_at, expires) values (?, ?, ?, ?, ?)"
-        self._db.execute(sql, row)
+        """Write a new key."""
+        ...
 
     def remove_key(self, hash: str) -> None:
         """Remove a key with the sessions that it opened."""
-        self._db.execute("delete from session where key = ?", (hash,))
-        self._db.execute("delete from key where hash = ?", (hash,))
-
-    # Sessions
+        ...
 
     def add_session(self, row: SessionRow) -> None:
-        """Write a new one; those that are over by then make room."""
-        self._db.execute("delete from session where until < ?", (row.seen,))
-        sql = "insert into session (hash, user, until, key, seen) values (?, ?, ?, ?, ?)"
-        self._db.execute(sql, row)
+        """Write a new session; those that are over by then make room."""
+        ...
 
     def session(self, hash: str) -> SessionRow | None:
         """A session, also one that is over."""
-        sql = "select hash, user, until, key, seen from session where hash = ?"
-        found = self._db.execute(sql, (hash,)).fetchone()
-        if found is None:
-            return None
-        return SessionRow._make(found)
+        ...
 
     def sessions(self) -> list[SessionRow]:
-        """All of them, also those that are over, the one used last first."""
-        sql = "select hash, user, until, key, seen from session order by seen desc, hash"
-        return list(map(SessionRow._make, self._db.execute(sql)))
+        """All sessions, also those that are over, the one used last first."""
+        ...
 
     def saw_session(self, hash: str, now: float) -> None:
         """It was used now."""
-        self._db.execute("update session set seen = ? where hash = ?", (now, hash))
+        ...
 
     def end_session(self, hash: str) -> None:
         """Remove one."""
-        self._db.execute("delete from session where hash = ?", (hash,))
+        ...
 
     def end_sessions(self, user: str) -> int:
         """Remove those of a user; how many there were."""
-        return self._db.execute("delete from session where user = ?", (user,)).rowcount
+        ...
 
-    def _keys(self, sql: str, *values: Any) -> list[KeyRow]:
-        return list(map(KeyRow._make, self._db.execute(sql, values)))
 
-    def _is_old(self) -> bool:
-        return self._db.execute("pragma user_version").fetchone()[0] < _VERSION
+def open_user_table(place: str) -> UserTable:
+    """The users in a file, or in a database of PostgreSQL.
 
-    def _upgrade(self) -> None:
-        with self.changing():
-            if self._is_old():  # still: another process may have been faster
-                for statement in (_SCHEMA + _UPGRADE).split(";"):
-                    self._db.execute(statement)
-                self._db.execute(f"pragma user_version = {_VERSION}")
+    Args:
+        place: the file, closed to everybody but its owner; or an address of PostgreSQL; empty: in
+            memory, for as long as the object lives.
+    """
+    if is_postgres(place):
+        return users_in_postgres(place)
+    from adjourn.stores.user_file import UserFile
+
+    return UserFile(place)
+
+
+def users_place(address: str) -> str:
+    """Where the users of a store are, for `open_user_table`; empty for a store in memory.
+
+    Args:
+        address: the store's address.
+    """
+    if is_postgres(address):
+        return address
+    if path := file_of(address):
+        return f"{path}-users"
+    return ""
+
+
+def copy_users(source: UserTable, target: UserTable, where: str) -> int:
+    """Copy all users, keys and sessions; how many users there were.
+
+    Args:
+        source: where they are.
+        target: where there are none yet.
+        where: the target, for the message.
+
+    Raises `Conflict` if the target has users.
+    """
+    with target.changing():
+        if target.users():
+            raise Conflict(
+                f"{without_password(where)!r} has users already",
+                consequence="no user was copied",
+                advice="add them with `adjourn user add`",
+            )
+        found = source.users()
+        for user in found:
+            target.add_user(user)
+        for key in source.all_keys():
+            target.add_key(key)
+        for session in source.sessions():
+            target.add_session(session)
+    return len(found)

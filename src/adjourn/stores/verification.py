@@ -6,6 +6,7 @@ only chained agrees with itself, which whoever can write the file can bring abou
 """
 
 import base64
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol, cast
@@ -13,10 +14,12 @@ from typing import Any, Protocol, cast
 import msgspec
 
 from adjourn.core.codec import decode
+from adjourn.core.files import digests
+from adjourn.core.messages import FilePart
 from adjourn.core.record_codec import parse
-from adjourn.core.records import AnyRecord
+from adjourn.core.records import AnyRecord, Replied, Started
 from adjourn.core.upgrade_rule import objections
-from adjourn.errors import AdjournError
+from adjourn.errors import AdjournError, KeyMissing
 from adjourn.stores.audit import SECURITY, BrokenChain, verify
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Hold
@@ -31,7 +34,7 @@ from adjourn.stores.rules.prune import PRUNE
 from adjourn.stores.rules.replay import Replay, disagreements
 from adjourn.stores.rules.restore import RESTORE
 from adjourn.stores.rules.signatures import REQUIRE, STOP
-from adjourn.stores.run_row import RunRow
+from adjourn.stores.run_row import RunRow, opened_bytes
 from adjourn.stores.seals import Anchor, Covered, Seal, seal_hash, sealed_head
 
 
@@ -59,6 +62,10 @@ class Evidence(Protocol):
         """The rows of its interrupts; raises `ValueError` if one cannot be read."""
         ...
 
+    def blobs(self, row: RunRow) -> Iterable[tuple[str, bytes]]:
+        """The files of a run: their digests and their bytes."""
+        ...
+
     def record_head(self, run: str, seq: int) -> bytes | None: ...
     def seals(self) -> Iterable[Seal]: ...
     def touched(self) -> Iterable[str]: ...
@@ -74,7 +81,8 @@ class Verification(list[BrokenChain]):
 
     `seal`: the last one. `signed_from`: the first that a given key has signed, if keys were given.
         `lines` and `records`: how
-    many are not sealed yet, the oldest line written at `oldest`. `str()` says all of it in words.
+    many are not sealed yet, the oldest line written at `oldest`. `unread`: runs that are encrypted with
+        a key that is not here; their hashes were checked. `str()` says all of it in words.
     """
 
     def __init__(self) -> None:
@@ -86,6 +94,7 @@ class Verification(list[BrokenChain]):
         self.lines = 0
         self.records = 0
         self.oldest = 0.0
+        self.unread = 0
 
     @property
     def is_signed(self) -> bool:
@@ -246,7 +255,9 @@ class _Check:
                 self._rows(row, journal)
 
     def _asks(self, row: RunRow) -> bool:
-        """Whether there are rows of its interrupts."""
+        """Whether there are rows of its interrupts, or files."""
+        if any(True for _ in self._evidence.blobs(row)):
+            return True
         try:
             return bool(list(self._evidence.interrupts(row)))
         except ValueError:
@@ -261,6 +272,9 @@ class _Check:
             try:
                 records.append(parse(body))
                 replay.fold(body, records[-1])
+            except KeyMissing:  # its chain holds over what is encrypted; what it says is not seen
+                self._found.unread += 1
+                return
             except (msgspec.MsgspecError, AdjournError, ValueError) as e:
                 self._say("journal of", row.id, seq, f"it makes no sense there: {e}")
                 return
@@ -272,6 +286,27 @@ class _Check:
             self._say("rows of", row.id, 0, wrong)
         for wrong in objections(records):
             self._say("journal of", row.id, 0, wrong)
+        self._files(row, records)
+
+    def _files(self, row: RunRow, records: Sequence[AnyRecord]) -> None:
+        """Every file has the bytes that its digest says, and those that the input and the replies
+        name are there. What a tool or a model writes by itself may name anything."""
+        there: set[str] = set()
+        for digest, data in self._evidence.blobs(row):
+            there.add(digest)
+            if hashlib.sha256(opened_bytes(row.salt, data)).hexdigest() != digest:
+                self._say("files of", row.id, 0, f"the bytes of {digest:.16} were changed")
+        for seq, record in enumerate(records, 1):
+            if isinstance(record, Started):
+                named = digests((record.input, record.history))
+            elif isinstance(record, Replied):
+                named = digests(part for part in record.parts if isinstance(part, FilePart))
+            else:
+                continue
+            for digest in sorted(named - there):
+                self._say(
+                    "files of", row.id, seq, f"it names the file {digest:.16}, which is not there"
+                )
 
     # Seals
 

@@ -39,6 +39,7 @@ READS = frozenset(
     {
         "get",
         "load",
+        "blobs",
         "claim",
         "workers",
         "due",

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from adjourn.agent.agent import Agent
+from adjourn.agent.hook import HookedCall, HookedResult, Veto, after_tool, before_tool
 from adjourn.core.codec import encode
 from adjourn.core.messages import ModelRequest, Reply, TextDelta, UserMessage
 from adjourn.core.policy import Policy
 from adjourn.core.policy_rule import ask
-from adjourn.core.records import Replied
+from adjourn.core.records import Asked, Parked, Replied
 from adjourn.driver.live_feed import TextArrived
+from adjourn.driver.watch import Recorded
 from adjourn.errors import AlreadyDecided
 from adjourn.runtime.outcome import Completed, is_paused
 from adjourn.runtime.run import Run
@@ -39,7 +41,13 @@ class GuestContract:
     class TestMyGuest(GuestContract):
         def guest(self, script, tools, **terms):
             agent = TheirAgent(model=a_model_that_says(script), tools=tools)
-            return Agent("guest", model=MyGuest(agent), tools=..., policy=terms.get("policy"))
+            return Agent(
+                "guest",
+                model=MyGuest(agent),
+                tools=...,
+                policy=terms.get("policy"),
+                hooks=terms.get("hooks", ()),
+            )
     ```
 
     Such a model counts the replies in the history that it is sent, and awaits
@@ -59,7 +67,7 @@ class GuestContract:
         Args:
             script: what its model says.
             tools: async functions with docstrings, to be its tools.
-            terms: for `adopt`: `policy`, `effects`, `undo`.
+            terms: for `adopt`: `policy`, `effects`, `undo`, `hooks`.
         """
         raise NotImplementedError(
             "override guest: an agent of your framework with this script and these tools, adopted"
@@ -169,6 +177,48 @@ class GuestContract:
             await rt.approve(waiting, by="ana")
             assert await output(run) == "done"
         assert shop.refunds == [("A1", 500)]
+
+    async def test_two_people_must_agree_where_the_policy_says_so(self, shop: GuestShop) -> None:
+        script = GuestScript([call("refund", order="A1", cents=500)], "done")
+        both = Policy([ask("refund", approvers=2)], default="allow")
+        async with in_memory(self._guest(shop, script, policy=both)) as rt:
+            run = await begin(rt, "refund A1")
+            [waiting] = await rt.inbox()
+            await rt.approve(waiting, by="ana")
+            with pytest.raises(AlreadyDecided):
+                await rt.approve(waiting, by="ana")
+            [still] = await rt.inbox()
+            assert still.id == waiting.id and not shop.refunds
+            await rt.approve(waiting, by="ben")
+            assert await output(run) == "done"
+        assert shop.refunds == [("A1", 500)]
+
+    async def test_hooks_stand_before_and_after_its_tools(self, shop: GuestShop) -> None:
+        def small(hooked: HookedCall) -> Veto | None:
+            if hooked.arguments["cents"] > 100:
+                return Veto("more than this shop has")
+            return None
+
+        def without_order(hooked: HookedCall, result: HookedResult) -> HookedResult:
+            return result.replace("hidden")
+
+        hooks = [before_tool(small, tools="refund"), after_tool(without_order, tools="look_up")]
+        script = GuestScript(
+            [
+                call("refund", order="A1", cents=500),
+                call("refund", order="A1", cents=5),
+                call("look_up", order="A1"),
+            ],
+            "done",
+        )
+        store = MemoryStore()
+        async with in_memory(self._guest(shop, script, policy=None, hooks=hooks), store) as rt:
+            run = await begin(rt, "refund A1")
+            assert await output(run) == "done"
+            journal = [str(record) for _, record in await store.load(run.run_id)]
+        assert shop.refunds == [("A1", 5)] and shop.looked_up == ["A1"]
+        assert has_heard(script, "more than this shop has") and has_heard(script, "hidden")
+        assert not has_heard(script, "is paid") and "is paid" not in "".join(journal)
 
     # Errors and retries
 
@@ -305,6 +355,44 @@ class GuestContract:
             assert await run.status() == "cancelled"
             await asyncio.wait_for(script.cut_off.wait(), 30)
         assert shop.refunds == [("A1", 500)] and shop.undone == [("A1", 500)]
+
+    async def test_a_halt_holds_its_calls_until_it_is_lifted(self, shop: GuestShop) -> None:
+        script = GuestScript([call("refund", order="A1", cents=500)], "done")
+        async with in_memory(self._guest(shop, script, policy=None)) as rt:
+            await rt.halt("tool:refund", by="ben", reason="the bank is closed")
+            run = await rt.start(the_agent(rt), "refund A1")
+            async for event in run.watch():
+                if isinstance(event, Recorded) and isinstance(event.record, Parked):
+                    assert event.record.blocked == ("tool:refund",) and not shop.refunds
+                    break
+            await rt.unhalt("tool:refund", by="ben")
+            assert await output(run) == "done"
+        assert shop.refunds == [("A1", 500)]
+
+    async def test_a_fork_repeats_no_call_and_asks_again_about_what_was_approved(
+        self, shop: GuestShop
+    ) -> None:
+        script = GuestScript(
+            [call("look_up", order="A1")], [call("refund", order="A1", cents=500)], "done"
+        )
+        store = MemoryStore()
+        async with in_memory(self._guest(shop, script), store) as rt:
+            run = await begin(rt, "refund A1")
+            [waiting] = await rt.inbox()
+            await rt.approve(waiting, by="ana")
+            assert await output(run) == "done"
+        async with in_memory(self._guest(shop, script), store) as rt:
+            first = await rt.get(run.run_id)
+            [asked] = [
+                seq for seq, record in await store.load(run.run_id) if isinstance(record, Asked)
+            ]
+            fork = await first.fork(asked, by="ana")
+            await fork.wait()
+            assert shop.refunds == [("A1", 500)]
+            [waiting] = await rt.inbox()
+            await rt.approve(waiting, by="ana", edit={"order": "A1", "cents": 7})
+            assert await output(fork) == "done" and await output(first) == "done"
+        assert shop.looked_up == ["A1"] and shop.refunds == [("A1", 500), ("A1", 7)]
 
     async def test_a_message_that_breaks_in_is_read(self, shop: GuestShop) -> None:
         script = GuestScript([call("refund", order="A1", cents=500)], "understood")

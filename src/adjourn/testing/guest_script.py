@@ -2,7 +2,7 @@
 books are kept."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
 from adjourn.errors import Misused
@@ -100,6 +100,15 @@ class GuestScript:
                 await self._block(turn)
             said = said.then
         return _reply(turn, said)
+
+    async def spoken(self, reply: GuestReply) -> AsyncIterator[str]:
+        """The words of a reply, piece by piece, for a foreign model that streams.
+
+        Args:
+            reply: what `reply` gave.
+        """
+        for piece in reply.pieces:
+            yield piece
 
     async def _block(self, turn: int) -> None:
         self._blocked.add(turn)

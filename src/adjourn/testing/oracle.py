@@ -2,7 +2,7 @@
 journal."""
 
 import threading
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from copy import copy
 from typing import Any, NamedTuple, TypeVar
@@ -10,42 +10,28 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from adjourn.core.belief import FoldAgain
-from adjourn.core.interrupt import Interrupt
-from adjourn.core.records import (
-    AnyRecord,
-    Asked,
-    Command,
-    Fact,
-    Move,
-    Released,
-    RunCompleted,
-    Started,
-)
+from adjourn.core.records import Asked, RunCompleted
 from adjourn.core.state import OpenInterrupt, State
-from adjourn.core.status import ENDED, Status
-from adjourn.stores.audit import EVERY_LINE, AuditFilter, AuditLine, FoundLine, chain
-from adjourn.stores.channel import Channel, Ears
-from adjourn.stores.erasure import Erasure, Hold, Pruning
-from adjourn.stores.fleet import Misfit, Queue, WorkerCard
-from adjourn.stores.outbox import DeliveryAttempt, Endpoint, Notification, Wake
-from adjourn.stores.protocol import Bell, Committed, Filter, Halt, Lease, Pulse, Store, Turn
+from adjourn.core.status import ENDED
+from adjourn.stores.audit import chain
+from adjourn.stores.protocol import Filter, Store
 from adjourn.stores.rows import parsed
 from adjourn.stores.rules import transaction as sheets
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.transaction import Book, Sheet, StoreRule
 from adjourn.stores.rules.values import ReadRequest, Writes
-from adjourn.stores.run_index import RunIndex
 from adjourn.stores.run_row import RunRow
-from adjourn.stores.seals import Seal
-from adjourn.stores.snapshots import Snapshots
-from adjourn.stores.tickets import TicketAnswer, TicketRequest, ToolTickets
-from adjourn.stores.verification import Verification
+from adjourn.testing.wrapped_store import WrappedStore
 
 Item = TypeVar("Item")
 
 UNSEEN_BY_PEOPLE = frozenset({"timer", "event"})
 PAGE = 10_000
 TRIES = 1_000
+OF_ONE_RUN = frozenset(
+    ["create", "acquire", "renew", "release", "commit", "deliver", "chapter", "erase", "annotate"]
+)
+"""Operations that write to one run: the one of what is given first."""
 
 
 def disagreements(row: RunRow, state: State) -> list[str]:
@@ -118,254 +104,24 @@ def _in_the_inbox(state: State, now: float) -> set[str]:
     return found
 
 
-class CheckedStore:
+class CheckedStore(WrappedStore):
     """A store that checks the rows of a run against the fold of its journal after every transaction
     on it."""
 
     def __init__(self, store: Store) -> None:
-        self.store = store
+        super().__init__(store)
         self._states: dict[str, State] = {}
 
-    async def _checked(self, run: str, work: Awaitable[Item]) -> Item:
-        result = await work
-        self._states[run] = await check_rows(self.store, run, self._states.get(run))
+    async def _around(self, name: str, work: Callable[[], Awaitable[Any]], *given: Any) -> Any:
+        result = await work()
+        runs: list[str] = []
+        if name == "claim":
+            runs = [lease.run for lease in result]
+        elif name in OF_ONE_RUN:
+            runs = [getattr(given[0], "run", given[0])]
+        for run in runs:
+            self._states[run] = await check_rows(self.store, run, self._states.get(run))
         return result
-
-    @property
-    def address(self) -> str:
-        """See `Store.address`."""
-        return self.store.address
-
-    def now(self) -> float:
-        """See `Store.now`."""
-        return self.store.now()
-
-    async def erasures(self) -> int:
-        """See `Store.erasures`."""
-        return await self.store.erasures()
-
-    async def create(
-        self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = ""
-    ) -> bool:
-        """See `Store.create`."""
-        return await self._checked(started.run, self.store.create(started, records, origin=origin))
-
-    async def get(self, run: str) -> RunRow:
-        """See `Store.get`."""
-        return await self.store.get(run)
-
-    async def load(self, run: str, after: int = 0) -> list[tuple[int, AnyRecord]]:
-        """See `Store.load`."""
-        return await self.store.load(run, after)
-
-    async def turns(self, run: str, seq: int, limit: int = 100) -> list[Turn]:
-        """See `Store.turns`."""
-        return await self.store.turns(run, seq, limit)
-
-    async def acquire(
-        self,
-        run: str,
-        worker: str,
-        ttl: float,
-        *,
-        after: int = 0,
-        head: bytes = b"",
-        replaces: str = "",
-        spares: str = "",
-    ) -> Lease | None:
-        """See `Store.acquire`."""
-        taken = self.store.acquire(
-            run, worker, ttl, after=after, head=head, replaces=replaces, spares=spares
-        )
-        return await self._checked(run, taken)
-
-    async def claim(
-        self, programs: Sequence[str], worker: str, ttl: float, limit: int, **options: Any
-    ) -> list[Lease]:
-        """See `Store.claim`."""
-        leases = await self.store.claim(programs, worker, ttl, limit, **options)
-        for lease in leases:
-            self._states[lease.run] = await check_rows(
-                self.store, lease.run, self._states.get(lease.run)
-            )
-        return leases
-
-    def pulse(self) -> Pulse:
-        """See `Store.pulse`."""
-        return self.store.pulse()
-
-    def channel(self, ears: Ears) -> Channel:
-        """See `Store.channel`."""
-        return self.store.channel(ears)
-
-    def run_index(self) -> RunIndex:
-        """See `Store.run_index`."""
-        return self.store.run_index()
-
-    def snapshots(self) -> Snapshots:
-        """See `Store.snapshots`."""
-        return self.store.snapshots()
-
-    async def renew(self, lease: Lease, ttl: float) -> None:
-        """See `Store.renew`."""
-        await self._checked(lease.run, self.store.renew(lease, ttl))
-
-    async def release(self, lease: Lease, released: Released | None = None) -> None:
-        """See `Store.release`."""
-        await self._checked(lease.run, self.store.release(lease, released))
-
-    async def commit(
-        self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int
-    ) -> Committed:
-        """See `Store.commit`."""
-        return await self._checked(lease.run, self.store.commit(lease, facts, moves, seen=seen))
-
-    async def deliver(self, run: str, command: Command, **options: Any) -> int:
-        """See `Store.deliver`."""
-        return await self._checked(run, self.store.deliver(run, command, **options))
-
-    async def chapter(self, run: str, **options: Any) -> int:
-        """See `Store.chapter`."""
-        return await self._checked(run, self.store.chapter(run, **options))
-
-    async def erase(self, run: str, **options: Any) -> Erasure:
-        """See `Store.erase`."""
-        return await self._checked(run, self.store.erase(run, **options))
-
-    async def prune(self, run: str, wanted: Pruning, **options: Any) -> bool:
-        """See `Store.prune`."""
-        return await self.store.prune(run, wanted, **options)
-
-    async def ended(self, status: Status, before: float, **options: Any) -> list[RunRow]:
-        """See `Store.ended`."""
-        return await self.store.ended(status, before, **options)
-
-    async def followed(self, runs: Sequence[str]) -> dict[str, list[str]]:
-        """See `Store.followed`."""
-        return await self.store.followed(runs)
-
-    async def weigh(self, runs: Sequence[str]) -> int:
-        """See `Store.weigh`."""
-        return await self.store.weigh(runs)
-
-    async def hold(self, scope: str, **options: Any) -> list[Hold]:
-        """See `Store.hold`."""
-        return await self.store.hold(scope, **options)
-
-    async def scrub(self, **options: Any) -> bool:
-        """See `Store.scrub`."""
-        return await self.store.scrub(**options)
-
-    async def signed(self, required: bool | None = None, **options: Any) -> bool:
-        """See `Store.signed`."""
-        return await self.store.signed(required, **options)
-
-    async def workers(self) -> dict[str, float]:
-        """See `Store.workers`."""
-        return await self.store.workers()
-
-    async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
-        """See `Store.due`."""
-        return await self.store.due(programs, limit)
-
-    async def inbox(self, filter: Filter) -> list[Interrupt]:
-        """See `Store.inbox`."""
-        return await self.store.inbox(filter)
-
-    async def runs(self, filter: Filter) -> list[RunRow]:
-        """See `Store.runs`."""
-        return await self.store.runs(filter)
-
-    async def audit(
-        self, scope: str | None = None, *, after: int = 0, limit: int = 100
-    ) -> list[AuditLine]:
-        """See `Store.audit`."""
-        return await self.store.audit(scope, after=after, limit=limit)
-
-    async def verify(self, *options: Any, **named: Any) -> Verification:
-        """See `Store.verify`."""
-        return await self.store.verify(*options, **named)
-
-    async def note(self, lines: Sequence[Mapping[str, Any]]) -> None:
-        """See `Store.note`."""
-        await self.store.note(lines)
-
-    async def identity(self) -> str:
-        """See `Store.identity`."""
-        return await self.store.identity()
-
-    async def seal(self, *options: Any, **named: Any) -> Seal | None:
-        """See `Store.seal`."""
-        return await self.store.seal(*options, **named)
-
-    async def seals(self, after: int = 0, limit: int = 100) -> list[Seal]:
-        """See `Store.seals`."""
-        return await self.store.seals(after, limit)
-
-    async def halt(self, scope: str, **options: Any) -> list[Halt]:
-        """See `Store.halt`."""
-        return await self.store.halt(scope, **options)
-
-    async def recent(
-        self,
-        before: str = "",
-        limit: int = 100,
-        *,
-        security: bool = False,
-        wanted: AuditFilter = EVERY_LINE,
-    ) -> list[FoundLine]:
-        """See `Store.recent`."""
-        return await self.store.recent(before, limit, security=security, wanted=wanted)
-
-    async def roster(self, put: WorkerCard | None = None, **options: Any) -> list[WorkerCard]:
-        """See `Store.roster`."""
-        return await self.store.roster(put, **options)
-
-    async def stand(self, request: TicketRequest) -> TicketAnswer:
-        """See `Store.stand`."""
-        return await self.store.stand(request)
-
-    async def tickets(self) -> dict[str, ToolTickets]:
-        """See `Store.tickets`."""
-        return await self.store.tickets()
-
-    async def queues(self) -> list[Queue]:
-        """See `Store.queues`."""
-        return await self.store.queues()
-
-    async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
-        """See `Store.misfits`."""
-        return await self.store.misfits(put, runs=runs)
-
-    async def endpoints(self, put: Endpoint | None = None, **options: Any) -> list[Endpoint]:
-        """See `Store.endpoints`."""
-        return await self.store.endpoints(put, **options)
-
-    async def post(
-        self, sent: Sequence[DeliveryAttempt] = (), **options: Any
-    ) -> list[Notification]:
-        """See `Store.post`."""
-        return await self.store.post(sent, **options)
-
-    async def waking(self, wanted: bool | None = None, **options: Any) -> bool:
-        """See `Store.waking`."""
-        return await self.store.waking(wanted, **options)
-
-    async def wakes(self, done: Sequence[Wake] = (), **options: Any) -> list[Wake]:
-        """See `Store.wakes`."""
-        return await self.store.wakes(done, **options)
-
-    async def letters(self, state: str = "", **options: Any) -> list[Notification]:
-        """See `Store.letters`."""
-        return await self.store.letters(state, **options)
-
-    def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
-        """See `Store.subscribe`."""
-        return self.store.subscribe(run, bell, words=words)
-
-    async def close(self) -> None:
-        """See `Store.close`."""
-        await self.store.close()
 
 
 Watched = CheckedStore
@@ -531,33 +287,15 @@ def _parted(
 
 def _of_row(row: InterruptRow) -> tuple[Any, ...]:
     votes = sorted(row.votes)
-    return (
-        row.seq,
-        row.kind,
-        row.digest,
-        row.event,
-        row.expires,
-        row.undoing,
-        row.approvers,
-        votes,
-        row.disowned,
-    )
+    asked = (row.seq, row.kind, row.digest, row.event, row.expires)
+    return (*asked, row.undoing, row.approvers, votes, row.disowned)
 
 
 def _of_fold(opened: OpenInterrupt) -> tuple[Any, ...]:
     asked, seq, votes, void = opened.record, opened.seq, sorted(opened.votes), opened.disowned
     if isinstance(asked, Asked):
-        return (
-            seq,
-            asked.kind,
-            asked.digest,
-            "",
-            asked.expires,
-            asked.undoing,
-            asked.approvers,
-            votes,
-            void,
-        )
+        first = (seq, asked.kind, asked.digest, "", asked.expires)
+        return (*first, asked.undoing, asked.approvers, votes, void)
     return seq, asked.kind, "", asked.event, asked.expires, False, 1, votes, void
 
 

@@ -69,6 +69,9 @@ class ScriptedModel:
         delay: seconds before each reply, and between the pieces of a streamed one.
     """
 
+    reports_cost = True
+    takes_files = True
+
     def __init__(
         self,
         *replies: ScriptedReply | Callable[[Sequence[Message]], ScriptedReply],

@@ -10,6 +10,7 @@ if "adjourn.testing.contract" not in sys.modules:
 
 from adjourn.testing.contract.audit import Auditing, Sealing
 from adjourn.testing.contract.audit_search import Searching
+from adjourn.testing.contract.blobs import KeepingFiles
 from adjourn.testing.contract.commands import Commanding, Following, Requesting
 from adjourn.testing.contract.commit import Committing, Fencing, Halting, Indexing, Resting
 from adjourn.testing.contract.create import Creating, Importing, Loading
@@ -21,16 +22,22 @@ from adjourn.testing.contract.decisions import (
     Emitting,
     Voting,
 )
+from adjourn.testing.contract.encryption import Encrypting
 from adjourn.testing.contract.erasure import Erasing
 from adjourn.testing.contract.fleet import Listing
+from adjourn.testing.contract.guest_threads import GuestThreading
 from adjourn.testing.contract.heartbeat import Beating
+from adjourn.testing.contract.item_notes import Annotating
 from adjourn.testing.contract.lease import Acquiring, Claiming, Keeping
 from adjourn.testing.contract.lists import Due, Halts, Inbox, Runs
 from adjourn.testing.contract.names import Naming
+from adjourn.testing.contract.numbers import Counting
 from adjourn.testing.contract.prune import Holding, Pruned
 from adjourn.testing.contract.run_search import RunSearching
 from adjourn.testing.contract.signatures import Signing
+from adjourn.testing.contract.standing_decisions import StandingDecisions
 from adjourn.testing.contract.subscriptions import Closing, Ringing
+from adjourn.testing.contract.tenants import Renting
 from adjourn.testing.contract.tickets import Limiting
 from adjourn.testing.contract.turns import Continuing
 from adjourn.testing.contract.wakes import Taking, Waking
@@ -40,6 +47,8 @@ class StoreContract(
     Creating,
     Importing,
     Loading,
+    KeepingFiles,
+    Encrypting,
     Naming,
     Continuing,
     Acquiring,
@@ -48,6 +57,7 @@ class StoreContract(
     Beating,
     Listing,
     Limiting,
+    GuestThreading,
     Committing,
     Fencing,
     Halting,
@@ -66,11 +76,15 @@ class StoreContract(
     Inbox,
     Runs,
     RunSearching,
+    Counting,
+    Renting,
     Halts,
+    Annotating,
     Auditing,
     Searching,
     Sealing,
     Signing,
+    StandingDecisions,
     Erasing,
     Holding,
     Pruned,

@@ -9,6 +9,7 @@ from adjourn.core.call import OWING, Phase
 from adjourn.core.codec import encode
 from adjourn.core.ids import is_undo
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.record_codec import UNREADABLE
 from adjourn.core.records import RunCancelled, RunCompleted
 from adjourn.core.state import State
 from adjourn.core.status import RunStatus
@@ -64,6 +65,8 @@ def activity_of(
         misfit: the last note of a worker that could not advance it.
     """
     since = row.updated_at
+    if row.seq and not state.seq and not row.erased:
+        return _activity(ActivityVerb.QUEUED, since, reason=UNREADABLE)
     match status:
         case RunStatus.HELD:
             halt = next(halt for halt in halts if halt.scope in row.blocked)

@@ -2,6 +2,7 @@
 OpenAPI document is made."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -9,17 +10,27 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.rebuilt_requests import SentRequest
 from adjourn.core.records import AnyRecord
 from adjourn.stores.outbox import Endpoint, Notification
+from adjourn.stores.own_endpoint import own_endpoint
 from adjourn.stores.protocol import Halt
 from adjourn.stores.verification import Verification
+from adjourn.views.again_preview import AgainPreview
 from adjourn.views.audit_entry import AuditEntry
 from adjourn.views.bulk_view import BulkItem, RefusedDecision
 from adjourn.views.cancel_preview import CancelPreview
+from adjourn.views.chain_view import ChainView
 from adjourn.views.fleet_view import FleetView
+from adjourn.views.fork_preview import ForkPreview
 from adjourn.views.halt_scope import HaltScope
 from adjourn.views.interrupt_view import InterruptSummary, InterruptView
+from adjourn.views.item_note_view import DecidersView, ItemMarkView
+from adjourn.views.numbers_view import NumbersView
+from adjourn.views.own_endpoint_view import OwnEndpointView, PushKeyView
 from adjourn.views.person_view import EndedSessions, NewKey, PersonView, SessionView
+from adjourn.views.policy_view import PolicyView
+from adjourn.views.run_comparison import RunComparison
 from adjourn.views.run_view import RunGlance, RunSummary, RunView
 from adjourn.views.seen_before import SeenBefore
+from adjourn.views.standing_view import StandingView
 from adjourn.views.timeline_view import TimelineView
 from adjourn.views.words import Role
 
@@ -157,22 +168,31 @@ class VerificationView(msgspec.Struct, frozen=True, kw_only=True):
 
 class EndpointView(msgspec.Struct, frozen=True, kw_only=True):
     """Who is told of events; without the secret, and of an address that is itself one only its
-    kind."""
+    kind. `person`: the user to whom it belongs; empty: to no single one."""
 
     name: str
     kind: str
     url: str
+    person: str
     topics: tuple[str, ...]
     at: float
 
     @classmethod
     def of(cls, endpoint: Endpoint) -> "EndpointView":
         """An endpoint, without its secrets."""
-        url = endpoint.url
+        url, own = endpoint.url, own_endpoint(endpoint)
         if endpoint.kind != "webhook":
-            url = url.partition("://")[0] + "://…"
+            parts, host = urlsplit(url), ""
+            if own is None and parts.scheme == "https":  # of a chat, which is known
+                host = parts.hostname
+            url = f"{parts.scheme}://{host}…"
         return cls(
-            name=endpoint.name, kind=endpoint.kind, url=url, topics=endpoint.topics, at=endpoint.at
+            name=endpoint.name,
+            kind=endpoint.kind,
+            url=url,
+            person=own.person if own else "",
+            topics=endpoint.topics,
+            at=endpoint.at,
         )
 
 
@@ -233,15 +253,20 @@ class ProgramView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Me(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks. `link`: they came by the link of this start of the server. `now`: the server's
-    time."""
+    """Who asks. `grants`: what they may do with some runs, beyond what the role allows everywhere.
+    `tenant`: only its runs are there for them. `link`: they came by the link of this start of the
+    server. `now`: the server's time. `store`: where the runs are, as `--db` takes it; empty for who may
+    not control all runs, and for a store in memory."""
 
     name: str
     role: Role
     groups: tuple[str, ...]
+    grants: tuple[str, ...]
+    tenant: str
     csrf: str
     link: bool
     now: float
+    store: str
 
 
 class ActionView(msgspec.Struct, frozen=True, kw_only=True):
@@ -288,6 +313,14 @@ class FeedChange(msgspec.Struct, frozen=True, kw_only=True):
     now: float
 
 
+class AuditExport(msgspec.Struct, frozen=True, kw_only=True):
+    """The audit as a file. `complete`: every line that was wanted is in it."""
+
+    text: str
+    lines: int
+    complete: bool
+
+
 ANSWERS: tuple[type[msgspec.Struct], ...] = (
     RunSummary,
     RunGlance,
@@ -297,6 +330,8 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     InterruptView,
     AuditEntry,
     CancelPreview,
+    AgainPreview,
+    ForkPreview,
     Halt,
     HaltScope,
     FleetView,
@@ -310,21 +345,31 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     AlikeErrors,
     RetriedError,
     BulkItem,
+    NumbersView,
+    RunComparison,
     SeenBefore,
+    PolicyView,
+    ItemMarkView,
+    DecidersView,
     RecordView,
     RequestView,
     CheckpointText,
     VerificationView,
+    ChainView,
+    AuditExport,
     EndpointView,
     NewEndpoint,
     TestedEndpoint,
     LetterView,
+    OwnEndpointView,
+    PushKeyView,
     ProgramView,
     Me,
     PersonView,
     NewKey,
     SessionView,
     EndedSessions,
+    StandingView,
     ActionView,
     FeedSnapshot,
     FeedChange,

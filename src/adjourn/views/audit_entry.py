@@ -2,16 +2,18 @@
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
-from adjourn.core.record_codec import parse
+from adjourn.core.authority import disowned
+from adjourn.core.record_codec import readable
 from adjourn.core.records import Asked
+from adjourn.errors import KeyMissing, UnknownRun
 from adjourn.stores.audit import SECURITY, AuditFilter, AuditLine, FoundLine
 from adjourn.stores.protocol import Store
-from adjourn.views.audit_words import AuditSentence, sentence
+from adjourn.views.audit_words import VOID, AuditSentence, sentence
 
 _NAMES = {"run": "run_id", "from": "origin", "interrupt": "interrupt_id", "of": "forked_from"}
 """Keys of the stored line that have another name here."""
@@ -40,7 +42,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     the record that came of it, `refused` why there is none. `more` has what only some verbs say.
     `told` is the line as a sentence, `title` the run's. `args` are those of the call that it is
     about and `rules` those that asked, as long as its run is there. `head` is the hash that ties
-    the line to those before it.
+    the line to those before it. `told.void` says of a decision that no worker believed it.
     """
 
     number: int
@@ -78,7 +80,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
         if isinstance(line, FoundLine):
             title = line.title
             texts["agent"] = texts["agent"] or line.program
-            opening = parse(line.opening) if line.opening else None
+            opening = readable(line.opening)
             if isinstance(opening, Asked):
                 args, rules = dict(opening.args or {}), opening.rules
                 texts["tool"] = texts["tool"] or opening.tool
@@ -98,6 +100,48 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+async def void_lines(store: Store, lines: Iterable[FoundLine]) -> set[str]:
+    """The places of those lines whose decisions were recorded and did not count. A journal is read
+    only where a worker has said that there is one.
+
+    Args:
+        store: where the journals are.
+        lines: lines of the audit.
+    """
+    decided: dict[str, dict[int, str]] = {}
+    for line in lines:
+        seq = line.entry.get("seq")
+        if line.is_contested and isinstance(seq, int):
+            decided.setdefault(line.scope, {})[seq] = line.place
+    found: set[str] = set()
+    for run, places in decided.items():
+        try:
+            records = await store.load(run, min(places) - 1)
+        except (KeyMissing, UnknownRun):  # it cannot be read here, or was pruned just now
+            continue
+        void = disowned(record for _, record in records)
+        found.update(place for seq, place in places.items() if seq in void)
+    return found
+
+
+async def entries(store: Store, lines: Sequence[FoundLine]) -> list[AuditEntry]:
+    """Lines as they are read, each with whether it counted.
+
+    Args:
+        store: where the journals are.
+        lines: lines of the audit.
+    """
+    void = await void_lines(store, lines)
+    found: list[AuditEntry] = []
+    for line in lines:
+        entry = AuditEntry.of(line)
+        if line.place in void:
+            told = msgspec.structs.replace(entry.told, void=VOID)
+            entry = msgspec.structs.replace(entry, told=told)
+        found.append(entry)
+    return found
+
+
 async def entries_of(store: Store, run: str, after: int, limit: int) -> list[AuditEntry]:
     """The entries of one run behind a number, oldest first."""
     lines = await store.audit(run, after=after, limit=limit)
@@ -105,7 +149,7 @@ async def entries_of(store: Store, run: str, after: int, limit: int) -> list[Aud
         return []
     end = f"0/{lines[-1].n + 1}/{run}"
     found = await store.recent(end, len(lines), wanted=AuditFilter(run=run))
-    return [AuditEntry.of(line) for line in reversed(found)]
+    return await entries(store, found[::-1])
 
 
 COLUMNS = ("at", "by", "verb", "verdict", "run_id", "agent", "tool", "origin", "refused", "note")

@@ -2,15 +2,18 @@
 was refused. Every surface takes its words from here."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import msgspec
 
 from adjourn.core.call_phrase import listed, shown_value
+from adjourn.core.decision import chosen
 from adjourn.core.halt import scope_parts
-from adjourn.core.record_codec import parse
-from adjourn.core.records import Asked, Decided, Suspended
+from adjourn.core.record_codec import readable
+from adjourn.core.records import Asked, Checked, Decided, Suspended
 from adjourn.stores.audit import AuditLine, FoundLine
+from adjourn.views.words import CHECK, asking_hook, shown_kind
 
 ACTS: Mapping[str, tuple[str, str]] = {
     "approve": ("approved", "approve"),
@@ -21,7 +24,13 @@ ACTS: Mapping[str, tuple[str, str]] = {
     "answer": ("answered", "answer"),
     "start": ("started", "start"),
     "import": ("imported", "import"),
+    "assign": ("assigned", "assign"),
+    "unassign": ("took back the assignment of", "take back the assignment of"),
+    "snooze": ("snoozed", "snooze"),
+    "unsnooze": ("ended the snooze of", "end the snooze of"),
+    "comment": ("commented on", "comment on"),
     "fork": ("forked", "fork"),
+    "again": ("ran again", "run again"),
     "pause": ("paused", "pause"),
     "resume": ("resumed", "resume"),
     "cancel": ("cancelled", "cancel"),
@@ -32,6 +41,7 @@ ACTS: Mapping[str, tuple[str, str]] = {
     "chapter": ("began a chapter in", "begin a chapter in"),
     "restore": ("held after a backup was restored:", "hold"),
     "erase": ("erased", "erase"),
+    "erase archive": ("erased the archive of", "erase the archive of"),
     "prune": ("removed after its time", "remove"),
     "halt": ("halted", "halt"),
     "unhalt": ("lifted the halt of", "lift the halt of"),
@@ -44,15 +54,37 @@ ACTS: Mapping[str, tuple[str, str]] = {
     "make key": ("made a key for", "make a key for"),
     "revoke key": ("revoked a key of", "revoke a key of"),
     "end sessions": ("ended sessions of", "end sessions of"),
+    "revoke": ("revoked the standing decision on", "revoke the standing decision on"),
+    "hold": ("put a legal hold on", "put a legal hold on"),
+    "lift hold": ("lifted the legal hold on", "lift the legal hold on"),
+    "give up letter": ("gave up on a message to", "give up on a message to"),
+    "lose lines": ("lost lines of the security log", "keep the security log"),
+    "want wakes": ("handed the waking of runs to an engine", "hand the waking of runs over"),
+    "want no wakes": ("took the waking of runs back", "take the waking of runs back"),
+    "require seals": ("required signed decisions", "require signed decisions"),
+    "stop requiring seals": (
+        "stopped requiring signed decisions",
+        "stop requiring signed decisions",
+    ),
     "login": ("logged in", "log in"),
     "logout": ("logged out", "log out"),
     "request": ("made a request", "make a request"),
     "export": ("exported", "export"),
     "expire": ("answered in time:", "answer in time:"),
     "escalate": ("answered, so that others are asked:", "answer:"),
+    "veto": ("vetoed", "veto"),
 }
 """What was done, and how an attempt is called. A verb that is not here stands for itself."""
-UNNAMED: Mapping[str, str] = {"expire": "no one", "escalate": "no one"}
+UNNAMED: Mapping[str, str] = {
+    "expire": "no one",
+    "escalate": "no one",
+    "give up letter": "the server",
+    "lose lines": "the server",
+    "want wakes": "a worker",
+    "want no wakes": "a worker",
+    "require seals": "a worker",
+    "stop requiring seals": "a worker",
+}
 """Who did what has no name in its line, where it is not someone."""
 KINDS: Mapping[str, str] = {
     "limit": "a limit",
@@ -61,6 +93,10 @@ KINDS: Mapping[str, str] = {
     "undo": "an undo that failed:",
 }
 """What a decision is about that is no approval."""
+
+
+VOID = "did not count: not signed by anybody the worker trusts"
+"""Of a decision that no worker took for one."""
 
 
 class ArgumentChange(msgspec.Struct, frozen=True):
@@ -72,7 +108,8 @@ class ArgumentChange(msgspec.Struct, frozen=True):
 
 
 class AuditSentence(msgspec.Struct, frozen=True):
-    """The parts of a sentence. `who` did `did` to `what`; `changes` and `note` belong to it."""
+    """The parts of a sentence. `who` did `did` to `what`; `changes` and `note` belong to it. `void`:
+    it was recorded, and why it did not count."""
 
     who: str
     did: str
@@ -80,6 +117,7 @@ class AuditSentence(msgspec.Struct, frozen=True):
     changes: tuple[ArgumentChange, ...] = ()
     note: str = ""
     refused: str = ""
+    void: str = ""
 
     def __str__(self) -> str:
         text = " ".join(part for part in (self.who, self.did, self.what) if part)
@@ -92,6 +130,8 @@ class AuditSentence(msgspec.Struct, frozen=True):
             text += f": {', '.join(told)}"
         if self.refused:
             text += f" (refused: {self.refused})"
+        if self.void:
+            text += f" ({self.void})"
         return text
 
 
@@ -102,8 +142,8 @@ def sentence(line: AuditLine) -> AuditSentence:
     title = ""
     if isinstance(line, FoundLine):
         title = line.title
-        opening = parse(line.opening) if line.opening else None
-        record = parse(line.record) if line.record else None
+        opening = readable(line.opening)
+        record = readable(line.record)
     refused = str(entry.get("refused") or "")
     done, wanted = ACTS.get(entry.get("verdict") or "", ("", ""))
     if not done:
@@ -112,23 +152,70 @@ def sentence(line: AuditLine) -> AuditSentence:
     if refused:
         done = f"tried to {wanted}"
     return AuditSentence(
-        who=str(entry.get("by") or "") or UNNAMED.get(str(entry["verb"]), "someone"),
+        who=str(entry.get("by") or "") or _unnamed(entry),
         did=done,
-        what=_what(entry, line.scope, title, opening),
+        what=_what(entry, line.scope, title, opening)
+        + _to(entry)
+        + _choice(opening, record)
+        + _standing(entry),
         changes=_changes(opening, record),
-        note=str(entry.get("note") or entry.get("reason") or ""),
+        note=str(entry.get("note") or entry.get("reason") or _hook_said(record)),
         refused=refused,
     )
+
+
+def _unnamed(entry: Mapping[str, Any]) -> str:
+    """Who did it, if it was not a person."""
+    if entry.get("hook"):
+        return f"the hook {entry['hook']}"
+    return UNNAMED.get(str(entry["verb"]), "someone")
+
+
+def _hook_said(record: Any) -> str:
+    if isinstance(record, Checked):
+        return record.reason
+    return ""
+
+
+def _to(entry: Mapping[str, Any]) -> str:
+    """To whom an item was given, or until when it was put off."""
+    if entry["verb"] == "assign":
+        return f" to {entry.get('to', '')}"
+    if entry["verb"] == "snooze":
+        when = datetime.fromtimestamp(float(entry.get("until", 0)), UTC)
+        return f" until {when:%Y-%m-%d %H:%M} UTC"
+    return ""
+
+
+def _choice(opening: Any, record: Any) -> str:
+    """What somebody chose, of what was offered: `run` lets a call in doubt run again."""
+    if not isinstance(opening, Asked) or not isinstance(record, Decided):
+        return ""
+    choice = chosen(record).get("choice")
+    if not isinstance(choice, str):
+        return ""
+    return f" → {choice}"
+
+
+def _standing(entry: Mapping[str, Any]) -> str:
+    """That a decision stands for later calls, or follows one that does: then nobody was asked."""
+    if entry.get("under"):
+        return f" by the standing decision {entry['under']}"
+    if entry.get("stands"):
+        return f", standing for {entry['stands']}"
+    return ""
 
 
 def _what(entry: Mapping[str, Any], scope: str, title: str, opening: Any) -> str:
     """The object: a call, a halt, an endpoint, or a run by its title."""
     if isinstance(opening, Asked):
+        if shown_kind(opening.kind, opening.payload) == CHECK:
+            return f"the check {asking_hook(opening.payload)}"
         kind = KINDS.get(opening.kind, "")
         return f"{kind} {call_of(opening)}".strip()
     if isinstance(opening, Suspended):
         return f"the question “{_question(opening)}”"
-    if entry.get("tool") and entry.get("interrupt"):
+    if entry.get("tool") and (entry.get("interrupt") or entry.get("hook")):
         return str(entry["tool"])
     if entry.get("scope"):
         return _halted(str(entry["scope"]))

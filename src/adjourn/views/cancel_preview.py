@@ -3,7 +3,7 @@
 import msgspec
 
 from adjourn.core.call import Call, Phase
-from adjourn.core.plan import doubtful, residue, started
+from adjourn.core.done_calls import doubtful, is_undoable, residue, started
 from adjourn.core.state import State
 from adjourn.views.run_view import CallView, Residue
 
@@ -27,7 +27,7 @@ def cancel_preview(state: State) -> CancelPreview:
     undo = [
         call
         for call in [*reversed(waiting), *reversed(state.effects.values())]
-        if call.undo and not call.undone and not call.inherited
+        if is_undoable(call)
     ]
     taken = {call.id for call in (*undo, *flying)}
     return CancelPreview(
@@ -35,6 +35,21 @@ def cancel_preview(state: State) -> CancelPreview:
         undo=tuple(map(CallView.of, undo)),
         residue=tuple(Residue.of(left) for left in residue(state) if left["call"] not in taken),
     )
+
+
+def undo_words(preview: CancelPreview) -> str:
+    """How much a cancel undoes, behind the word for it; "" if nothing.
+
+    Args:
+        preview: what the cancel would do.
+    """
+    done, flying = len(preview.undo), sum(call.undo for call in preview.in_flight)
+    if not flying:
+        return str(done or "")
+    more = (
+        f"{flying} in flight if it happens" if flying == 1 else f"{flying} in flight if they happen"
+    )
+    return f"{done}, and {more}" if done else more
 
 
 def _settles(call: Call) -> bool:

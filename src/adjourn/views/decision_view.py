@@ -7,6 +7,7 @@ import msgspec
 
 from adjourn.core.decision import word_of
 from adjourn.core.records import Decided
+from adjourn.core.standing_decision import stands, under
 from adjourn.views.words import DECISIONS, DecisionKind
 
 SHOWN = 60
@@ -34,7 +35,8 @@ class EditedArgument(msgspec.Struct, frozen=True, kw_only=True):
 class StepDecision(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a question. `by`: who decided, none for an expiry; `after`: seconds since it
     was asked; `choice`: what was chosen, where there were choices; `changes`: what an edit changed.
-    """
+    `stands`: for which later calls it stands as well, in words; `under`: the interrupt whose
+    standing decision answered it."""
 
     verdict: DecisionKind
     by: tuple[str, ...]
@@ -44,6 +46,34 @@ class StepDecision(msgspec.Struct, frozen=True, kw_only=True):
     scope: str
     choice: str
     changes: tuple[EditedArgument, ...]
+    stands: str = ""
+    under: str = ""
+
+
+class EarlierApproval(msgspec.Struct, frozen=True, kw_only=True):
+    """An approval of the same call that no longer counts, so that it is asked again. `valid_for`:
+    how many seconds it held, and it was over before the call ran; 0: it did not end, but the rules,
+    the tool or the arguments had changed."""
+
+    by: tuple[str, ...]
+    at: float
+    valid_for: float
+
+
+def earlier_approval(
+    decision: StepDecision | None, valid_for: float, now: float
+) -> EarlierApproval | None:
+    """What was agreed to before it is asked again; None if nobody had agreed.
+
+    Args:
+        decision: what was decided when it was asked last.
+        valid_for: how many seconds an approval held then; 0 for ever.
+        now: when it is asked again.
+    """
+    if decision is None or decision.verdict != DecisionKind.APPROVED:
+        return None
+    lapsed = bool(valid_for) and now >= decision.at + valid_for
+    return EarlierApproval(by=decision.by, at=decision.at, valid_for=valid_for if lapsed else 0.0)
 
 
 def decision_of(
@@ -77,7 +107,16 @@ def decision_of(
         scope=record.scope,
         choice=choice,
         changes=changes_of(arguments, record.edit),
+        stands=_stands(record),
+        under=under(record),
     )
+
+
+def _stands(record: Decided) -> str:
+    says = stands(record)
+    if says is None:
+        return ""
+    return says.text
 
 
 def expiry_at(at: float, asked_at: float) -> StepDecision:
@@ -131,6 +170,10 @@ def decision_line(decision: StepDecision) -> str:
     said = f"{word} by {people}"
     if decision.changes:
         said = f"edited, {said}, {', '.join(map(_change_line, decision.changes))}"
+    if decision.under:
+        said = f"{said}, standing decision {decision.under}"
+    if decision.stands:
+        said = f"{said}, stands for {decision.stands}"
     if decision.note:
         said = f"{said}: {decision.note}"
     return said

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from adjourn.core.call import Phase
-from adjourn.core.flow_state import Place
+from adjourn.core.flow_tokens import Place
 from adjourn.core.graph import (
     AgentItem,
     AnyItem,

@@ -13,10 +13,15 @@ WorkerState = Literal["working", "idle", "draining", "not_answering"]
 MISSED = 3.0
 """A worker of which so many cards are missing does not answer."""
 
+DIGITS = 4
+"""Of a version as people see it: enough to tell those of one program apart."""
+
 
 class WorkerView(msgspec.Struct, frozen=True, kw_only=True):
     """One worker. `programs`: what it advances; `slots`: how many runs at the same time, of which
-    `running` are taken. Of a worker that never said who it is only its place is known."""
+    `running` are taken. `versions`: of each program what tells its definition from another; one
+    that two workers have in two versions is being upgraded. Of a worker that never said who it is
+    only its place is known."""
 
     id: str
     host: str
@@ -25,6 +30,7 @@ class WorkerView(msgspec.Struct, frozen=True, kw_only=True):
     slots: int
     running: int
     programs: tuple[str, ...]
+    versions: dict[str, str]
     version: str
     began_at: float
     seen_at: float
@@ -171,6 +177,7 @@ def _of_card(card: WorkerCard, now: float, gone: Collection[str]) -> WorkerView:
         slots=card.slots,
         running=card.running,
         programs=tuple(sorted(card.programs)),
+        versions={name: version[:DIGITS] for name, version in card.programs.items()},
         version=card.version,
         began_at=card.began_at,
         seen_at=card.seen_at,
@@ -191,6 +198,7 @@ def _of_lease(worker: str, until: float, now: float, gone: Collection[str]) -> W
         slots=0,
         running=0,
         programs=(),
+        versions={},
         version="",
         began_at=0.0,
         seen_at=0.0,

@@ -5,18 +5,20 @@ from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 
+from adjourn.core.action_digest import action_digest, digest
+from adjourn.core.authority import disowned, shown_digest
 from adjourn.core.codec import encode
 from adjourn.core.decision import WORDS, word_of
-from adjourn.core.digest import digest
 from adjourn.core.flow_place import place_words
 from adjourn.core.ids import StepId, StepIdKind, local_event, question_of
 from adjourn.core.interrupt import Interrupt, Kind, PendingToolCall, Seat
-from adjourn.core.records import AnyRecord, Closed, Decided, Emitted, Suspended
+from adjourn.core.records import AnyRecord, Asked, Closed, Decided, Emitted, Suspended
 from adjourn.core.state import State
 from adjourn.core.status import RunStatus
 from adjourn.views.audit_entry import AuditEntry
 from adjourn.views.call_outcome import CallOutcome, outcome_of
-from adjourn.views.decision_view import StepDecision, decision_of, expiry_at
+from adjourn.views.decision_view import EarlierApproval, StepDecision, decision_of, expiry_at
+from adjourn.views.item_note_view import NOTES, ItemNoteView, notes_of
 from adjourn.views.timeline import Timeline
 from adjourn.views.words import InterruptStatus
 
@@ -74,7 +76,9 @@ class InterruptSummary(msgspec.Struct, frozen=True, kw_only=True):
     `id` is unique in its run, `ref` in the store; `call_id` is the call it is about, "" for a model
     call, a limit or the run itself. `digest` names what a person is shown; `action` is equal for
     two calls of which the same is shown. `requesters`: everyone who shaped the run, where a rule
-    wants another person. `disowned`: who decided it before without a signature that counts. `whole`
+    wants another person. `disowned`: who decided it before without a signature that counts.
+    `assigned_to`: the person, or `group:NAME`, whom people have asked to look at it;
+    `snoozed_until`: when the person who asks wants to see it again. `whole`
     False: `payload` and arguments are cut and the schema is left out; read the interrupt itself
         before you decide.
     """
@@ -105,6 +109,8 @@ class InterruptSummary(msgspec.Struct, frozen=True, kw_only=True):
     call: PendingCallView | None
     answer_schema: Any
     whole: bool
+    assigned_to: str
+    snoozed_until: float | None
 
 
 class VoteView(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,6 +140,9 @@ class InterruptView(InterruptSummary, frozen=True, kw_only=True):
 
     `said` is what the agent said when it asked; no one has checked it. `decision` and `outcome`:
     what became of it, and what came of the call. `place`: where it stands in a flow, in words.
+    `notes`: what people have left on it, oldest first. `forked_from`: `RUN@RECORD`, if its run is a
+    fork. `earlier`: the approval that no longer counted, if it is asked again. `approved_digest`:
+    of what was approved, if that was edited; `digest` is of what was asked.
     """
 
     status: InterruptStatus
@@ -148,6 +157,10 @@ class InterruptView(InterruptSummary, frozen=True, kw_only=True):
     outcome: CallOutcome | None
     place: tuple[str, ...]
     attempts: tuple[AuditEntry, ...]
+    notes: tuple[ItemNoteView, ...]
+    forked_from: str
+    earlier: EarlierApproval | None
+    approved_digest: str
 
 
 def summary_of(interrupt: Interrupt, agent: str) -> InterruptSummary:
@@ -226,9 +239,15 @@ def view_of(
         attempts: the lines of the audit about it.
     """
     is_open = any(other.id == interrupt.id for other in state.interrupts)
-    votes, closed = decisions(interrupt, records)
+    since = list(records)
+    votes, closed = decisions(interrupt, since)
+    lines = list(attempts)
+    notes = notes_of(lines)
+    fields = _fields(interrupt, state.started.program)
+    if is_open:
+        fields["assigned_to"] = _assigned(notes)
     return InterruptView(
-        **_fields(interrupt, state.started.program),
+        **fields,
         status=InterruptStatus.OPEN if is_open else _status(closed),
         run_status=run_status,
         title=title,
@@ -240,8 +259,26 @@ def view_of(
         decision=None if is_open else _decision(interrupt, closed, votes),
         outcome=None if is_open else outcome_of(timeline.call(call_id_of(interrupt))),
         place=place_words(call_id_of(interrupt)),
-        attempts=tuple(attempts),
+        attempts=tuple(line for line in lines if line.verb not in NOTES),
+        notes=tuple(notes),
+        forked_from=state.started.forked_from,
+        earlier=timeline.earlier.get(interrupt.local),
+        approved_digest="" if is_open else _approved_digest(interrupt, since, closed),
     )
+
+
+def _approved_digest(
+    interrupt: Interrupt, records: Iterable[tuple[int, AnyRecord]], closed: ClosedView | None
+) -> str:
+    """What would have been shown of a call as it was edited; "" if it was not."""
+    if closed is None or closed.edit is None or closed.why != "approve":
+        return ""
+    for seq, asked in records:
+        if seq == interrupt.seq and isinstance(asked, Asked):
+            run, edit = interrupt.run_id, closed.edit
+            action = action_digest(run, asked.call, asked.tool, asked.definition, edit)
+            return shown_digest(run, msgspec.structs.replace(asked, args=edit, action=action))
+    return ""
 
 
 def _fields(interrupt: Interrupt, agent: str) -> dict[str, Any]:
@@ -273,7 +310,18 @@ def _fields(interrupt: Interrupt, agent: str) -> dict[str, Any]:
         "call": PendingCallView.of(call) if call else None,
         "answer_schema": interrupt.answer_schema,
         "whole": True,
+        "assigned_to": "",
+        "snoozed_until": None,
     }
+
+
+def _assigned(notes: Iterable[ItemNoteView]) -> str:
+    """To whom an item was given last."""
+    found = ""
+    for note in notes:
+        if note.verb in ("assign", "unassign"):
+            found = note.to
+    return found
 
 
 def call_id_of(interrupt: Interrupt) -> str:
@@ -325,7 +373,7 @@ def decisions(
     interrupt: Interrupt, records: Iterable[tuple[int, AnyRecord]]
 ) -> tuple[Sequence[VoteView], ClosedView | None]:
     """Who approved an interrupt so far, and who or what closed it last; an expiry is no one's
-    denial.
+    denial, and what a worker has disowned was decided by no one.
 
     Args:
         interrupt: the interrupt.
@@ -334,9 +382,9 @@ def decisions(
     votes: list[VoteView] = []
     closed = ClosedView(why="void", by="", at=None, seq=None, note="", edit=None, value=None)
     event = ""
-    known = False
-    for seq, record in records:
-        known = True
+    found = list(records)
+    void = disowned(record for _, record in found)
+    for seq, record in found:
         match record:
             case Suspended() if seq == interrupt.seq and record.kind == "question":
                 event = record.event
@@ -360,7 +408,7 @@ def decisions(
                     edit=None,
                     value=record.value,
                 )
-            case Decided() if record.i == interrupt.local:
+            case Decided() if record.i == interrupt.local and seq not in void:
                 closed = ClosedView(
                     why=word_of(record),
                     by=record.by,
@@ -374,7 +422,7 @@ def decisions(
                     votes.append(VoteView(by=record.by, at=record.at, note=record.note))
             case _:
                 pass
-    return votes, closed if known else None
+    return votes, closed if found else None
 
 
 def _decision(

@@ -3,8 +3,8 @@ it."""
 
 import msgspec
 
-from adjourn.core.digest import digest
-from adjourn.core.fingerprint import changes
+from adjourn.core.action_digest import digest
+from adjourn.core.program_changes import changes
 from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.stores.fleet import Misfit

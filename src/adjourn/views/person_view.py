@@ -15,11 +15,15 @@ class KeyView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PersonView(msgspec.Struct, frozen=True, kw_only=True):
-    """A user. `seen_at`: when a session of theirs was last used; null if none is open."""
+    """A user. `grants`: what they may do with some runs, beyond what the role allows everywhere.
+    `tenant`: only its runs are there for them. `seen_at`: when a session of theirs was last used;
+    null if none is open."""
 
     name: str
     role: Role
     groups: tuple[str, ...]
+    grants: tuple[str, ...]
+    tenant: str
     created_at: float
     keys: tuple[KeyView, ...]
     sessions: int

@@ -11,10 +11,10 @@ import msgspec
 from msgspec.structs import asdict
 
 from adjourn.core.call import Call, Phase
-from adjourn.core.chunk_names import named_now
 from adjourn.core.doubt import left_behind
 from adjourn.core.ids import WorkerId
 from adjourn.core.records import RunCancelled, RunCompleted
+from adjourn.core.renamed_chunks import named_now
 from adjourn.core.state import State
 from adjourn.core.status import RunStatus
 from adjourn.core.usage import Usage
@@ -149,9 +149,10 @@ class RunGlance(RunSummary, frozen=True, kw_only=True):
 class RunView(RunSummary, frozen=True, kw_only=True):
     """A run: where it is, what it waits for, what it did.
 
-    `text` is what its agent said last, `state` a flow's own. `calls` have no result yet; `effects`
-    have changed the world, or may have. `undone` and `residue` are of a cancelled run. `misfit`
-    says why no present worker advances it, `holds` are the legal holds that it is under.
+    `text` is what its agent said last, `state` a flow's own. `again_of` is the run that it repeats.
+    `calls` have no result yet; `effects` have changed the world, or may have.
+    `undone` and `residue` are of a cancelled run. `misfit` says why no present worker advances it,
+    `holds` are the legal holds that it is under.
     """
 
     now: Activity
@@ -160,6 +161,7 @@ class RunView(RunSummary, frozen=True, kw_only=True):
     text: str
     started_by: str
     forked_from: str
+    again_of: str
     steps: int
     usage: UsageView
     state: dict[str, Any]
@@ -253,6 +255,7 @@ def run_view(
         text=root.text if root else "",
         started_by=state.started.by,
         forked_from=state.started.forked_from,
+        again_of=state.started.again_of,
         steps=_steps(state),
         usage=UsageView.of(state.usage),
         state=state.flow.data if state.flow else {},

@@ -12,10 +12,11 @@ from adjourn.core.call_phrase import shown_value
 from adjourn.core.codec import is_equal
 from adjourn.core.ids import ref_of
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.record_codec import parse
+from adjourn.core.record_codec import readable
 from adjourn.core.records import Asked, Decided
 from adjourn.stores.audit import AuditFilter, FoundLine
 from adjourn.stores.protocol import Store
+from adjourn.views.audit_entry import void_lines
 from adjourn.views.audit_words import call_of
 from adjourn.views.call_outcome import CallOutcome, outcome_of
 from adjourn.views.decision_view import EditedArgument, StepDecision, changes_of, decision_of
@@ -113,7 +114,10 @@ class _Decided(msgspec.Struct):
 
 
 async def seen_before(
-    store: Store, interrupt: Interrupt, look: Callable[[str], Awaitable[Timeline]]
+    store: Store,
+    interrupt: Interrupt,
+    look: Callable[[str], Awaitable[Timeline]],
+    may_see: Callable[[str], Awaitable[bool]] | None = None,
 ) -> SeenBefore:
     """Earlier decisions on the tool of an approval, from one walk through an index of the audit.
     There are none for anything else than an approval.
@@ -122,14 +126,20 @@ async def seen_before(
         store: where the audit is.
         interrupt: the approval.
         look: the timeline of a run, by its id.
+        may_see: whether the reader may see a run, by its id; without it, they may see all.
     """
     call = interrupt.call
     if call is None or interrupt.kind != "approval":
         return NOTHING
     wanted = AuditFilter(tool=call.tool, refused=False, since=store.now() - DAYS * DAY)
     lines = await store.recent(limit=LINES, wanted=wanted)
-    others = [line for line in lines if not _is_about(line, interrupt)]
-    found = decisions_in(others)
+    others: list[FoundLine] = []
+    for line in lines:
+        is_shown = may_see is None or await may_see(line.scope)
+        if is_shown and not _is_about(line, interrupt):
+            others.append(line)
+    void = await void_lines(store, others)  # what no worker believed was decided by no one
+    found = decisions_in([line for line in others if line.place not in void])
     near: list[EarlierDecision] = []
     differs: tuple[ArgumentNovelty, ...] = ()
     if len(found) >= FEWEST:
@@ -169,8 +179,8 @@ async def _definition(store: Store, interrupt: Interrupt) -> str:
 
 def decisions_in(lines: Sequence[FoundLine]) -> list[_Decided]:
     """The decisions that lines of the audit tell of, newest first: of approvals that are settled,
-    each once, with everyone who agreed. What was erased, or is too long to be read with its line,
-    is not among them.
+    each once, with everyone who agreed; one that stood for later calls too, once, whether or not it
+    was revoked. What was erased, or is too long to be read with its line, is not among them.
 
     Args:
         lines: lines about one tool, newest first.
@@ -182,12 +192,12 @@ def decisions_in(lines: Sequence[FoundLine]) -> list[_Decided]:
     found: list[_Decided] = []
     for (run, _), votes in groups.items():
         last = votes[-1]
-        asked = parse(last.opening)
-        if last.state != "decided" or not isinstance(asked, Asked) or asked.kind != "approval":
+        asked = readable(last.opening)
+        if not last.is_decided or not isinstance(asked, Asked) or asked.kind != "approval":
             continue
         carried = [vote for i in asked.carries for vote in groups.get((run, i), ())]
         made = _made(asked, [*carried, *votes])
-        if made is not None:
+        if made is not None and not made.decision.under:
             found.append(made)
     found.sort(key=lambda one: one.decision.at, reverse=True)
     return found
@@ -198,7 +208,7 @@ def _made(asked: Asked, votes: Iterable[FoundLine]) -> _Decided | None:
     made: _Decided | None = None
     arguments = cast("dict[str, Any]", asked.args or {})
     for line in votes:
-        record = parse(line.record)
+        record = readable(line.record)
         if not isinstance(record, Decided):
             continue
         decision = decision_of(record, arguments, asked.at, decision)
@@ -280,7 +290,8 @@ def _novelty(found: Sequence[_Decided], name: str, value: Any) -> ArgumentNovelt
     same = [one for one in having if is_equal(one.arguments[name], value)]
     before = _values(having, name)
     if not same:
-        return _new(name, before, f"{name} is new: it was {_range(before, len(having))}")
+        words = f"{name} is {shown_value(value)}: it was {_range(before, len(having))}"
+        return _new(name, before, words)
     if all(one.is_denied for one in same):
         return ArgumentNovelty(
             name=name,

@@ -7,19 +7,29 @@ from typing import Any, cast
 from adjourn.core import records as r
 from adjourn.core.conversation_state import OUTPUT_TOOL
 from adjourn.core.decision import INSTEAD, chosen, is_instead
+from adjourn.core.files import refs_in
 from adjourn.core.ids import (
     StepId,
     StepIdKind,
     WorkerId,
     activation_name,
     is_undo,
+    model_step,
     tool_call_id,
     turn_id,
     undo_target,
 )
 from adjourn.core.interrupt import unsigned
-from adjourn.core.messages import Text, ToolCall
-from adjourn.views.decision_view import decision_line, decision_of, expiry_at
+from adjourn.core.messages import FilePart, Text, ToolCall
+from adjourn.core.record_parts import RINGS
+from adjourn.views.decision_view import (
+    EarlierApproval,
+    decision_line,
+    decision_of,
+    earlier_approval,
+    expiry_at,
+)
+from adjourn.views.held_time import HeldTime
 from adjourn.views.timeline_step import Stretch, TimelineStep
 from adjourn.views.words import (
     KINDS,
@@ -27,6 +37,8 @@ from adjourn.views.words import (
     SpanKind,
     StepKind,
     StepStatus,
+    asking_hook,
+    kind_words,
     payload_line,
 )
 
@@ -52,6 +64,9 @@ class Timeline:
         self._asked: dict[str, TimelineStep] = {}
         self._unedited: dict[str, Any] = {}
         self._pause: TimelineStep | None = None
+        self._held = HeldTime(self._add)
+        self.earlier: dict[str, EarlierApproval] = {}
+        """The approval that no longer counted when it was asked again, by interrupt."""
 
     @classmethod
     def of(cls, records: Iterable[Numbered], now: float | None = None) -> "Timeline":
@@ -59,12 +74,13 @@ class Timeline:
         timeline = cls()
         for seq, record in records:
             timeline.take(seq, record)
-        for step in timeline.steps if now is not None else ():
+        for step in timeline.steps if now is not None and not timeline._ended else ():
             if step.took is None and step.status in (
                 StepStatus.RUNNING,
                 StepStatus.WAITING,
                 StepStatus.PAUSING,
                 StepStatus.PAUSED,
+                StepStatus.HELD,
             ):
                 step.took = max(0.0, cast("float", now) - step.since)
         return timeline
@@ -75,6 +91,8 @@ class Timeline:
             self.__init__()  # whatever was taken in before, this is all there is
         self.seq, self.at = seq, x.at
         self._clock(x)
+        if held := self._held.take(x):
+            self._touch(held)
         match x:
             case r.Summarised():
                 self._summary(x)
@@ -86,6 +104,8 @@ class Timeline:
                 self._decided(x)
             case r.Disowned():
                 self._disowned(x)
+            case r.Emitted() if x.event.startswith(RINGS):
+                pass  # the provider has ended what is waited for: the reply says so
             case (
                 r.Intended()
                 | r.Returned()
@@ -97,6 +117,8 @@ class Timeline:
                 | r.Verified()
             ):
                 self._moved(x)
+            case r.Checked():
+                self._checked(x)
             case _:
                 self._said(x)
 
@@ -143,6 +165,9 @@ class Timeline:
     def _clock(self, x: r.AnyRecord) -> None:
         if isinstance(x, r.Started):
             self._rested = x.at
+        elif isinstance(x, r.Forked):  # what stands before it was another run's time
+            self._worked = self._waited = self._claimed = 0.0
+            self._rested = x.at
         elif isinstance(x, r.Claimed):
             if self._claimed:
                 self._worked += max(0.0, x.at - self._claimed)
@@ -164,8 +189,6 @@ class Timeline:
         elif isinstance(x, r.Parked | r.Restored | r.RunCompleted | r.RunCancelled):
             if self._claimed:
                 self._worked += max(0.0, x.at - self._claimed)
-            else:
-                self._worked += 0.0
             self._claimed, self._rested = 0.0, x.at
             if isinstance(x, r.Parked):
                 self._stop(x.at)
@@ -176,6 +199,8 @@ class Timeline:
     def _reply(self, x: r.Replied | r.Broke) -> None:
         turn = self._turns[x.path] = self._turns.get(x.path, 0) + 1
         id = self._replies[self.seq] = turn_id(x.path, turn)
+        if waited := self._calls.pop(model_step(x.path), None):
+            self._touch(waited).end(StepStatus.COMPLETED, "", x.at, x.took)
         step = self._add(StepKind.MODEL, id, "model", at=x.at - x.took, path=x.path)
         step.spans.append(Stretch(SpanKind.RUN, x.at - x.took, x.at))
         step.took, step.tokens = x.took, x.usage.total_tokens
@@ -189,6 +214,7 @@ class Timeline:
             step.said, step.status, step.note = text or None, StepStatus.CANCELLED, "cut off"
             return
         step.said, step.note = text or None, x.invalid
+        step.given = tuple(part.file for part in x.parts if isinstance(part, FilePart))
         for k, part in enumerate(p for p in x.parts if isinstance(p, ToolCall)):
             if part.tool == OUTPUT_TOOL:
                 if step.said is None:
@@ -219,16 +245,17 @@ class Timeline:
     def _opened(self, x: r.Asked | r.Suspended) -> None:
         step = self._calls.get(x.call)
         if step is None:
-            name = x.kind.replace("_", " ")
+            name = asking_hook(x.payload) or x.kind.replace("_", " ")
             step = self._add(
                 StepKind.INTERRUPT, x.call, name, at=x.at, said=payload_line(x.payload)
             )
             self._calls.update({x.call: step} if x.call else {})
         self._touch(step).status, step.interrupt = StepStatus.WAITING, x.i
         step.begin(SpanKind.WAIT, x.at)
+        self._asked_again(step, x)
         step.asked_at, step.decision = x.at, None
         step.interrupt_kind, step.in_doubt = x.kind, x.kind == "in_doubt"
-        step.note = KINDS[x.kind].note
+        step.note = kind_words(x.kind, x.payload).note
         if isinstance(x, r.Asked) and x.escalated:
             step.note = f"{step.note}, escalated: no one answered"
         if isinstance(x, r.Suspended) and x.type != "question":
@@ -243,6 +270,15 @@ class Timeline:
         if x.kind == "error":
             step.status = StepStatus.FAILED
         self._asked[x.i] = step
+
+    def _asked_again(self, step: TimelineStep, x: r.Asked | r.Suspended) -> None:
+        """If people had agreed to it already: whose agreement no longer counts, and why."""
+        if not isinstance(x, r.Asked) or x.kind != "approval" or x.carries:
+            return
+        step.earlier = earlier_approval(step.decision, step.valid_for, x.at)
+        step.valid_for = x.valid_for
+        if step.earlier is not None:
+            self.earlier[x.i] = step.earlier
 
     def _decided(self, x: r.Decided) -> None:
         step = self._asked.get(x.i)
@@ -307,6 +343,12 @@ class Timeline:
             case r.Returned():
                 self._returned(self._touch(self._calls.get(x.call) or self._spawned(x)), x)
 
+    def _checked(self, x: r.Checked) -> None:
+        """What a hook did not let pass; what it did is no event."""
+        if (step := self._calls.get(StepId.parse(x.step).call)) and x.verdict == "veto":
+            note = f"vetoed by the hook {x.hooks[-1]}: {x.reason}"
+            self._touch(step).end(StepStatus.DENIED, note, x.at)
+
     def _doubted(self, step: TimelineStep, x: r.Doubted) -> None:
         step.in_doubt = not x.running and not x.left
         if step.in_doubt:
@@ -348,13 +390,9 @@ class Timeline:
     def _spawned(self, x: r.Intended | r.Returned | r.Doubted) -> TimelineStep:
         """A call that no reply asked for: a flow's chunk, or an undo."""
         if isinstance(x, r.Intended):
-            name = x.tool
+            name, given = x.tool, x.input
         else:
-            name = activation_name(x.call)
-        if isinstance(x, r.Intended):
-            given = x.input
-        else:
-            given = None
+            name, given = activation_name(x.call), None
         undo = is_undo(x.call)
         if undo:
             kind = StepKind.UNDO
@@ -409,28 +447,23 @@ class Timeline:
     def _said(self, x: r.AnyRecord) -> None:
         match x:
             case r.Started():
-                self._add(StepKind.START, "", "started", at=x.at, text=f"by {x.by}" if x.by else "")
+                step = self._add(StepKind.START, "", "started", at=x.at)
+                step.text, step.given = f"by {x.by}" if x.by else "", tuple(refs_in(x.input))
             case r.PauseAsked() | r.Restored():
                 self._paused(x)
-            case r.Resumed():
-                self._end_pause(x.at)
-                self._add(StepKind.RESUME, "", "resumed", at=x.at, text=_by(x.by, x.instruction))
+            case r.Resumed() | r.Forked():
+                self._continued(x)
             case r.CancelAsked():
                 self._add(StepKind.CANCEL, "", "cancel", at=x.at, text=_by(x.by, x.reason))
             case r.Said():
-                self._add(StepKind.MESSAGE, "", "said", at=x.at, text=_by(x.by, x.text))
+                step = self._add(StepKind.MESSAGE, "", "said", at=x.at, text=_by(x.by, x.text))
+                step.given = tuple(refs_in(list(x.parts)))
             case r.Emitted():
                 self._add(
                     StepKind.EVENT, "", "event", at=x.at, text=_by(x.by, x.event), result=x.value
                 )
-            case r.Accepted():
-                self._add(
-                    StepKind.ACCEPTANCE,
-                    "",
-                    "accepted",
-                    at=x.at,
-                    text=_by(x.by, "; ".join(x.changes)),
-                )
+            case r.Accepted() | r.Revoked():
+                self._ruled(x)
             case r.Upgraded():
                 self._upgraded(x)
             case r.Chapter():
@@ -449,6 +482,27 @@ class Timeline:
                 )
             case _:
                 pass
+
+    def _continued(self, x: r.Resumed | r.Forked) -> None:
+        """A person lets it go on, here or from a place in another run."""
+        name, note = "resumed", ""
+        if isinstance(x, r.Forked):
+            name, note = "forked", f"from {x.of}@{x.at_seq}"
+            for step in self.steps:
+                step.inherit()
+        else:
+            self._end_pause(x.at)
+        text = _by(x.by, x.instruction)
+        self._add(StepKind.RESUME, "", name, at=x.at, text=text, note=note)
+
+    def _ruled(self, x: r.Accepted | r.Revoked) -> None:
+        """What a person says about the run's terms."""
+        if isinstance(x, r.Accepted):
+            kind, name, text = StepKind.ACCEPTANCE, "accepted", "; ".join(x.changes)
+        else:
+            kind, name = StepKind.REVOCATION, "revoked"
+            text = x.note or f"standing decision {x.i}"
+        self._add(kind, "", name, at=x.at, text=_by(x.by, text))
 
     def _upgraded(self, x: r.Upgraded) -> None:
         """What had happened keeps its name here; what had not begun is shown as it would be called
@@ -501,8 +555,19 @@ class Timeline:
         else:
             self._touch(pause).end(StepStatus.NONE, "", at)
 
+    def _drop_questions(self, x: r.RunCompleted | r.RunCancelled) -> None:
+        """What nobody has answered when a run ends is not asked any more."""
+        word = "cancelled" if isinstance(x, r.RunCancelled) else "over"
+        for step in self.steps:
+            if step.status == StepStatus.WAITING:
+                doubted = step.in_doubt
+                note = f"nobody had answered when the run was {word}"
+                self._touch(step).end(StepStatus.CANCELLED, note, x.at)
+                step.in_doubt, step.interrupt = doubted, ""
+
     def _finish(self, x: r.RunCompleted | r.RunCancelled) -> None:
         self._end_pause(x.at)
+        self._drop_questions(x)
         if isinstance(x, r.RunCompleted):
             if x.stopped:
                 ended = StepStatus.STOPPED
@@ -515,10 +580,7 @@ class Timeline:
             end = self._add(
                 StepKind.END, "", ended.value, at=x.at, text=x.stopped, status=ended, result=output
             )
-            if x.stopped:
-                end.said = None
-            else:
-                end.said = output
+            end.said = None if x.stopped else output
             return
         left = f"{len(x.undone)} undone, {len(x.residue)} left behind"
         self._add(StepKind.END, "", "cancelled", at=x.at, text=left, status=StepStatus.CANCELLED)

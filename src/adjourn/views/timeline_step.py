@@ -3,9 +3,20 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from adjourn.core.files import refs_in
 from adjourn.core.ids import depth
-from adjourn.views.decision_view import StepDecision
+from adjourn.views.decision_view import EarlierApproval, StepDecision
 from adjourn.views.words import SpanKind, StepKind, StepStatus
+
+UNFINISHED = (
+    StepStatus.READY,
+    StepStatus.RUNNING,
+    StepStatus.WAITING,
+    StepStatus.PAUSING,
+    StepStatus.PAUSED,
+    StepStatus.HELD,
+)
+"""Where a step has not come to its end."""
 
 
 @dataclass(slots=True)
@@ -22,7 +33,8 @@ class TimelineStep:
     """One step, as far as it is known; see `StepView` for its fields.
 
     `interrupt` is the id inside the run of what it waits for. `took` is None while the step has not
-    come to its end or to a stop, and for what takes no time.
+    come to its end or to a stop, and for what takes no time. `given` has the references to the
+    files that a run was started with, or that a reply has.
     """
 
     number: int
@@ -53,8 +65,12 @@ class TimelineStep:
     in_doubt: bool = False
     is_edited: bool = False
     is_undone: bool = False
+    inherited: bool = False
     asked_at: float | None = None
     decision: StepDecision | None = None
+    earlier: EarlierApproval | None = None
+    valid_for: float = 0.0
+    given: tuple[dict[str, Any], ...] = ()
     first_seq: int = 0
     last_seq: int = 0
 
@@ -62,6 +78,11 @@ class TimelineStep:
     def depth(self) -> int:
         """How deep it is nested; 0 is the run's own agent."""
         return depth(self.path)
+
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        """The references to files in it: what it was given, and what came of it."""
+        return [*self.given, *refs_in(self.result)]
 
     @property
     def since(self) -> float:
@@ -74,7 +95,11 @@ class TimelineStep:
         """A new stretch of time; the one before it ends here."""
         self.close(at)
         self.spans.append(Stretch(kind, at))
-        self.took = None
+        self.took, self.inherited = None, False
+
+    def inherit(self) -> None:
+        """A fork begins here: what has come to its end was done by another run."""
+        self.inherited = self.status not in UNFINISHED
 
     def close(self, at: float) -> None:
         """The stretch of time that is open ends."""

@@ -4,14 +4,14 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core.digest import idempotency_key
+from adjourn.core.action_digest import idempotency_key
 from adjourn.core.flow_place import place_words
 from adjourn.core.ids import ref_of
 from adjourn.core.state import State
 from adjourn.core.status import RunStatus, Status
 from adjourn.stores.run_row import RunRow
 from adjourn.views.call_outcome import CallOutcome, outcome_of
-from adjourn.views.decision_view import StepDecision
+from adjourn.views.decision_view import EarlierApproval, StepDecision
 from adjourn.views.timeline import Timeline
 from adjourn.views.timeline_step import TimelineStep
 from adjourn.views.words import BarKind, SpanKind, StepKind, StepStatus
@@ -47,7 +47,9 @@ class StepView(msgspec.Struct, frozen=True, kw_only=True):
     was). `took` is null until the step has ended or stopped, and for what takes no time. While it
     waits, `interrupt_ref` and `interrupt_kind` say for what. `in_doubt`: it is unknown whether it
     happened. `asked_at` and `decision`: when people were asked about it, and what became of that;
-    `outcome`: what came of it then. `place`: where it stands in a flow, in words.
+    `outcome`: what came of it then; `earlier`: why it was asked again. `place`:
+    where it stands in a flow, in words. `inherited`: another run did it, before this one was forked
+    from it.
     """
 
     number: int
@@ -75,9 +77,11 @@ class StepView(msgspec.Struct, frozen=True, kw_only=True):
     rules: tuple[str, ...]
     asked_at: float | None
     decision: StepDecision | None
+    earlier: EarlierApproval | None
     outcome: CallOutcome | None
     place: tuple[str, ...]
     ran: bool
+    inherited: bool
     undo: bool
     in_doubt: bool
     arguments: Any
@@ -193,9 +197,11 @@ def step_view(run: str, state: State, step: TimelineStep, *, works: bool) -> Ste
         rules=step.rules,
         asked_at=step.asked_at,
         decision=step.decision,
+        earlier=step.earlier,
         outcome=outcome_of(step) if step.decision else None,
         place=place_words(step.call_id),
         ran=step.ran,
+        inherited=step.inherited,
         undo=step.undo and step.status not in (StepStatus.DENIED, StepStatus.EXPIRED),
         in_doubt=step.in_doubt,
         arguments=step.arguments,

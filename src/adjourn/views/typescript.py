@@ -64,14 +64,15 @@ def words_module() -> str:
             "Record<string, { word: string; asks: string; note: string }>",
             {
                 kind: {"word": row.word, "asks": row.asks, "note": row.note}
-                for kind, row in words.KINDS.items()
+                for kind, row in {**words.KINDS, words.CHECK: words.CHECK_WORDS}.items()
             },
         ),
         "DECISIONS": ("Record<DecisionKind, string>", _capitalised(words.DECISIONS)),
         "OUTCOMES": ("Record<OutcomeState, string>", words.OUTCOMES),
+        "REPEATS": ("Record<string, string>", words.REPEATS),
         "EFFECTS": ("Record<string, string>", words.EFFECTS),
         "EXPIRY": ("Record<string, string>", words.EXPIRY),
-        "TOPICS": ("readonly string[]", list(words.TOPICS)),
+        "OCCASIONS": ("Record<string, string>", words.OCCASIONS),
         "ROLES": ("Record<string, string>", words.ROLES),
         "RIGHTS": ("Record<string, readonly string[]>", rights),
         "CHOICES": (

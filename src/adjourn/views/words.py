@@ -2,8 +2,9 @@
 these and no others."""
 
 from enum import StrEnum
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
+from adjourn.core.record_codec import UNREADABLE
 from adjourn.core.status import RunStatus
 
 
@@ -47,10 +48,12 @@ class StepKind(StrEnum):
     MESSAGE = "message"
     EVENT = "event"
     ACCEPTANCE = "acceptance"
+    REVOCATION = "revocation"
     UPGRADE = "upgrade"
     CHAPTER = "chapter"
     CANCEL = "cancel"
     TAKEOVER = "takeover"
+    HOLD = "hold"
     RESIDUE = "residue"
     END = "end"
 
@@ -64,6 +67,7 @@ class StepStatus(StrEnum):
     WAITING = "waiting"
     PAUSING = "pausing"
     PAUSED = "paused"
+    HELD = "held"
     COMPLETED = "completed"
     STOPPED = "stopped"
     FAILED = "failed"
@@ -103,6 +107,16 @@ class OutcomeState(StrEnum):
     UNDONE = "undone"
 
 
+class RepeatState(StrEnum):
+    """What is left of a call that a second run may make again."""
+
+    MAYBE = "maybe"
+    NOT_UNDONE = "not_undone"
+    FINAL = "final"
+    UNDONE = "undone"
+    ASKED = "asked"
+
+
 class BarKind(StrEnum):
     """What a stretch of a run's time was spent on."""
 
@@ -125,12 +139,14 @@ class InterruptStatus(StrEnum):
     ABANDONED = "abandoned"
 
 
-Role = Literal["viewer", "operator", "approver", "admin", "run"]
-"""What a user is; `run` is a run's own credentials."""
+Role = Literal["none", "viewer", "operator", "approver", "admin", "run"]
+"""What a user is everywhere; `none` has only what was granted on some runs, `run` is a run's own
+credentials."""
 Right = Literal["none", "read", "control", "decide", "halt", "admin"]
 """What an operation needs."""
 
 RIGHTS: dict[Role, frozenset[Right]] = {
+    "none": frozenset({"none"}),
     "viewer": frozenset({"none", "read"}),
     "operator": frozenset({"none", "read", "control", "halt"}),
     "approver": frozenset({"none", "read", "decide"}),
@@ -139,6 +155,7 @@ RIGHTS: dict[Role, frozenset[Right]] = {
 }
 
 ROLES: dict[Role, str] = {
+    "none": "do only what was granted on some runs",
     "viewer": "look at everything, and do nothing",
     "operator": "start, pause, resume, cancel, say, fork, halt and unhalt; decisions are for approvers",
     "approver": "approve, deny and answer; runs are controlled by operators",
@@ -182,6 +199,15 @@ OUTCOMES: dict[OutcomeState, str] = {
 }
 """What came of a call."""
 
+REPEATS: dict[RepeatState, str] = {
+    RepeatState.MAYBE: "may have been done",
+    RepeatState.NOT_UNDONE: "done, and not undone",
+    RepeatState.FINAL: "done, cannot be undone",
+    RepeatState.UNDONE: "done, and undone since",
+    RepeatState.ASKED: "not done: it waits for a person",
+}
+"""What is left of a call that a second run may make again, as words."""
+
 
 class KindWords(NamedTuple):
     """An interrupt's kind as a word, as a heading, as a note beside a tool's name, and as a message
@@ -203,6 +229,9 @@ KINDS: dict[str, KindWords] = {
     "event": KindWords("Event", "Waits for an event", "waits for an event", "waits for an event"),
     "timer": KindWords("Timer", "Sleeps", "sleeps", "sleeps"),
 }
+CHECK = "check"
+CHECK_WORDS = KindWords("Check", "A check asks a person", "asks a person", "asks a person")
+"""A question of the kind `limit` that a hook asks: it is no limit."""
 
 EFFECTS: dict[str, str] = {
     "read": "read: changes nothing",
@@ -229,6 +258,18 @@ TOPICS: dict[str, str] = {
     "halt.lifted": "is no longer halted",
 }
 """What notifications are about."""
+
+OCCASIONS: dict[str, str] = {
+    "interrupt.opened": "something waits for a decision, or was escalated",
+    "interrupt.reminded": "it still waits: reminders",
+    "run.completed": "a run has completed",
+    "run.cancelled": "a run was cancelled",
+    "run.failed": "a run has failed",
+    "run.stuck": "a run is stuck",
+    "halt.set": "something was halted",
+    "halt.lifted": "a halt was lifted",
+}
+"""The same, for whoever chooses of what to be told."""
 
 
 class ChoiceWords(NamedTuple):
@@ -259,6 +300,7 @@ CHOICES: dict[str, dict[str, ChoiceWords]] = {
     },
     "limit": {
         "extend": ChoiceWords("Extend", "Continue until the new limit.", "Extend and resume"),
+        "pass": ChoiceWords("Let it pass", "Continue.", "Let it pass and resume"),
         "stop": ChoiceWords("Stop here", "End the run with what it has.", "Stop the run here"),
     },
     "error": {
@@ -294,14 +336,52 @@ def payload_line(payload: Any) -> Any:
     return payload  # pyright: ignore[reportUnknownVariableType]
 
 
-def interrupt_title(kind: str, type: str, tool: str) -> str:
+def asking_hook(payload: Any) -> str:
+    """The hook that asks a person, of an interrupt's payload; "" if it is a limit that asks.
+
+    Args:
+        payload: of an interrupt of the kind `limit`.
+    """
+    if isinstance(payload, dict):
+        return str(cast("dict[str, Any]", payload).get("hook") or "")
+    return ""
+
+
+def shown_kind(kind: str, payload: Any) -> str:
+    """The kind that people are told: `check`, if it is a hook that asks.
+
+    Args:
+        kind: the interrupt's kind.
+        payload: what it says.
+    """
+    if kind == "limit" and asking_hook(payload):
+        return CHECK
+    return kind
+
+
+def kind_words(kind: str, payload: Any) -> KindWords:
+    """How an interrupt's kind is called.
+
+    Args:
+        kind: the interrupt's kind.
+        payload: what it says.
+    """
+    if shown_kind(kind, payload) == CHECK:
+        return CHECK_WORDS
+    return KINDS[kind]
+
+
+def interrupt_title(kind: str, type: str, tool: str, payload: Any = None) -> str:
     """What is wanted, in a few words.
 
     Args:
         kind: the interrupt's kind.
         type: its author's own word for it.
         tool: the tool of its call; "" without one.
+        payload: what it says.
     """
+    if payload == UNREADABLE and not tool:
+        return UNREADABLE
     match kind:
         case "approval":
             return f"{tool} needs approval"
@@ -314,6 +394,8 @@ def interrupt_title(kind: str, type: str, tool: str) -> str:
         case "error":
             return "a step failed"
         case "limit":
+            if hook := asking_hook(payload):
+                return f"{hook} asks a person"
             return "a limit is reached"
         case "undo":
             return "an undo failed"

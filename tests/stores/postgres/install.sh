@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A PostgreSQL server, from the system's packages. Without root or apt the tests that need one say why they are skipped.
+# A PostgreSQL server and a pooler, from the system's packages. Without root or apt the tests that need one say why they are skipped.
 set -eu
-found() { command -v pg_ctl || ls /usr/lib/postgresql/*/bin/pg_ctl; }
+found() { { command -v pg_ctl || ls /usr/lib/postgresql/*/bin/pg_ctl; } && { command -v pgbouncer || ls /usr/sbin/pgbouncer; }; }
 
 if found >/dev/null 2>&1; then exit 0; fi
 if ! command -v apt-get >/dev/null || [ "$(id -u)" != 0 ]; then
@@ -9,9 +9,9 @@ if ! command -v apt-get >/dev/null || [ "$(id -u)" != 0 ]; then
     exit 0
 fi
 export DEBIAN_FRONTEND=noninteractive
-apt-get update -qq
+apt-get -o DPkg::Lock::Timeout=600 update -qq
 # Only the programs are wanted: no cluster is created, no server is started.
 mkdir -p /etc/postgresql-common
 [ -e /etc/postgresql-common/createcluster.conf ] || echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.conf
-apt-get install -y -qq --no-install-recommends postgresql >/dev/null
+apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends postgresql pgbouncer >/dev/null
 found >/dev/null

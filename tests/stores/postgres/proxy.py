@@ -64,6 +64,10 @@ class Proxy:
         with self._lock:
             self.count, self._at, self._how, self.cut = 0, at, how, False
 
+    def lead_to(self, port: int) -> None:
+        """From now on new connections go to another server of this machine."""
+        self._server = self._server[0], port
+
     def _start(self, work: Callable[..., None], *args: object) -> None:
         thread = threading.Thread(target=work, args=args, daemon=True)
         self._threads.append(thread)
@@ -75,7 +79,11 @@ class Proxy:
                 client, _ = self._listening.accept()
             except OSError:
                 return
-            server = socket.create_connection(self._server)
+            try:
+                server = socket.create_connection(self._server)
+            except ConnectionRefusedError:
+                client.close()
+                continue
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._sockets += [client, server]

@@ -4,8 +4,10 @@ import psycopg
 import pytest
 from tests.stores.postgres.server import PostgresServer
 
-from adjourn.stores.postgres import connections
-from adjourn.stores.postgres.connections import Connection, Pool, conninfo, messages
+from adjourn.errors import StoreError
+from adjourn.stores.postgres import PostgresStore, connections
+from adjourn.stores.postgres import store as postgres_store
+from adjourn.stores.postgres.connections import Connection, Pool, conninfo, messages, store_error
 
 GONE = "select pg_terminate_backend(pid, 60000) from pg_stat_activity where pid = any(%s)"
 PID = "select pg_backend_pid()"
@@ -79,3 +81,60 @@ def test_a_connection_that_is_old_or_that_nobody_needs_is_closed(address: str, m
         pass
     assert used.closed
     pool.close()
+
+
+WRONG = {
+    "postgresql://adjourn@127.0.0.1:{port}/nothing": "create database",
+    "postgresql://nobody@127.0.0.1:{port}/postgres": "create role",
+    "postgresql://adjourn@127.0.0.1:1/adjourn": "start the server",
+    "postgresql://adjourn@there.invalid/adjourn": "correct the host",
+    "postgresql://closed:x@127.0.0.1:{port}/{database}": "adjourn doctor",
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_database_that_cannot_be_opened_says_what_to_do(wrong: str, postgres: PostgresServer) -> None:
+    database = postgres.fresh().rpartition("/")[2]
+    postgres.execute("do $$ begin create role closed login; exception when duplicate_object then null; end $$")
+    with pytest.raises(StoreError) as raised:
+        PostgresStore(wrong.format(port=postgres.port, database=database))
+    assert WRONG[wrong] in (raised.value.advice or ""), raised.value
+    assert "\n" not in str(raised.value)
+
+
+def test_a_disk_that_is_full_and_a_standby_say_what_to_do() -> None:
+    full = 'could not extend file "base/5/2619": No space left on device'
+    assert "make room" in (store_error("x", psycopg.errors.DiskFull(full)).advice or "")
+    standby = "cannot execute UPDATE in a read-only transaction"
+    assert "primary" in (store_error("x", psycopg.errors.ReadOnlySqlTransaction(standby)).advice or "")
+
+
+def test_a_store_that_cannot_be_reached_is_told_at_once_and_one_whose_server_begins_is_waited_for(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+
+    def refuse(why: str, times: int) -> None:
+        """The server refuses so many connections."""
+        tried.clear()
+
+        def attempt(info: str) -> Connection:
+            if len(tried) < times:
+                tried.append(info)
+                raise psycopg.OperationalError(why)
+            return connections.connect(info)
+
+        monkeypatch.setattr(postgres_store, "connect", attempt)
+
+    refuse("connection failed: Connection refused", 1)
+    with pytest.raises(StoreError, match="start the server"):
+        PostgresStore(address)
+    for why in ("starting up", "shutting down", "in recovery mode"):
+        refuse(f"connection failed: FATAL:  the database system is {why}", 3)
+        PostgresStore(address)
+        assert len(tried) == 3
+    monkeypatch.setattr(postgres_store, "PATIENCE", 0.0)
+    refuse("connection failed: FATAL:  the database system is starting up", 2)
+    with pytest.raises(StoreError, match="starting up"):
+        PostgresStore(address)
+    assert len(tried) == 1

@@ -132,3 +132,20 @@ async def test_what_concerns_all_runs_happens_once(
 
     assert await every_cut(proxy, how, lambda name: ruled(store, name), same) > 8
     assert await other.verify() == []
+
+
+@pytest.mark.parametrize("how", list(Cut))
+async def test_a_store_opens_whichever_of_its_first_messages_is_lost(postgres: PostgresServer, how: Cut) -> None:
+    for at in range(MESSAGES):
+        with Proxy(postgres.empty() if at % 3 == 0 else postgres.fresh()) as proxy:
+            proxy.plan(at, how)
+            store = PostgresStore(proxy.address)
+            was_cut = proxy.cut
+            await told(store, "r")
+            await check_rows(store, "r")
+            await store.close()
+        if not was_cut and at % 3:
+            break
+    else:
+        raise AssertionError("it never came to its end")
+    assert at >= 2

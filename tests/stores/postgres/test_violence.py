@@ -76,8 +76,8 @@ async def check(store: PostgresStore, heard: dict[str, list[int]]) -> None:
     assert await store.verify() == []
 
 
-async def live(store: PostgresStore, violence: "asyncio.Task[int]") -> int:
-    heard: dict[str, list[int]] = {f"r{n}": [] for n in range(RUNS)}
+async def live(store: PostgresStore, violence: "asyncio.Task[int]", name: str = "r") -> int:
+    heard: dict[str, list[int]] = {f"{name}{n}": [] for n in range(RUNS)}
     async with asyncio.timeout(LIMIT):
         await asyncio.gather(*(store.create(started(run)) for run in heard))
         await asyncio.gather(*(work(store, run) for run in heard), *(talk(store, run, heard[run]) for run in heard))
@@ -87,8 +87,8 @@ async def live(store: PostgresStore, violence: "asyncio.Task[int]") -> int:
     return store.compared
 
 
-async def terminate(own: PostgresServer, store: PostgresStore, seed: int) -> int:
-    """Cut connections, again and again; each time when something has got through."""
+async def terminate(own: PostgresServer, store: PostgresStore, seed: int, cuts: list[int] | None = None) -> int:
+    """Cut connections, again and again; each time when something has got through. How many were cut is added to `cuts`."""
     chance, database, through = random.Random(seed), store.address.rpartition("/")[2], 0
     while True:
         await asyncio.sleep(0.01)
@@ -96,7 +96,9 @@ async def terminate(own: PostgresServer, store: PostgresStore, seed: int) -> int
             continue
         through = store.locked + store.compared
         with psycopg.connect(own.address("postgres"), autocommit=True) as db:
-            db.execute(TERMINATE, (database, chance.randint(1, 3)))
+            found = db.execute(TERMINATE, (database, chance.randint(1, 3))).fetchall()
+        if cuts is not None:
+            cuts.append(len(found))
 
 
 async def crash(own: PostgresServer) -> int:
@@ -111,6 +113,19 @@ async def test_connections_that_are_cut_cost_nothing_and_repeat_nothing(
     own: PostgresServer, store: PostgresStore
 ) -> None:
     assert await live(store, asyncio.ensure_future(terminate(own, store, 1))) > RUNS
+
+
+@pytest.mark.crash
+async def test_five_hundred_connections_that_are_cut_cost_nothing_and_repeat_nothing(
+    own: PostgresServer, store: PostgresStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cuts, lives = list[int](), 0
+    while sum(cuts) < 500:
+        lives += 1
+        await live(store, asyncio.ensure_future(terminate(own, store, lives, cuts)), f"{lives}-")
+    with capsys.disabled():
+        facts = lives * RUNS * FACTS
+        print(f"\n{sum(cuts)} connections cut: {facts:,} facts, each there once, and every word")
 
 
 async def test_a_server_that_crashes_and_comes_back_has_lost_nothing(own: PostgresServer, store: PostgresStore) -> None:

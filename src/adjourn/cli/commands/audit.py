@@ -1,7 +1,6 @@
 """`adjourn audit`: who wanted what; and the seals that show whether anybody has changed it
 since."""
 
-import shlex
 import sys
 import time
 from pathlib import Path
@@ -17,8 +16,10 @@ from adjourn.cli.extras import needs
 from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import Db, Json, option
+from adjourn.cli.suggestions import check_lines_of
 from adjourn.cli.terminal.console import out, print_json, say, to_json
 from adjourn.cli.terminal.format import DIM, short_id
+from adjourn.cli.terminal.hints import typed_again
 from adjourn.cli.times import past_time
 from adjourn.errors import Invalid, UnknownRun
 from adjourn.runtime.audit_verbs import seal_json
@@ -26,7 +27,7 @@ from adjourn.runtime.runtime import Runtime
 from adjourn.stores.audit import SECURITY, AuditFilter
 from adjourn.stores.audit_key import AuditKey, audit_keys
 from adjourn.stores.seals import Anchor
-from adjourn.views.audit_entry import AuditEntry, csv_of
+from adjourn.views.audit_entry import AuditEntry, csv_of, entries
 from adjourn.views.visible import visible
 
 
@@ -137,7 +138,9 @@ def show(
             refused=True if refused else None,
         )
         lines = await rt.store.recent(after, limit, security=security, wanted=wanted)
-        return [AuditEntry.of(line) for line in lines]
+        if not lines:
+            await check_lines_of(rt, wanted, security=security)
+        return await entries(rt.store, lines)
 
     lines = with_runtime(db, work)
     if as_json:
@@ -148,9 +151,11 @@ def show(
         return
     for line in lines:
         out().print(_shown(line))
+    if not lines:
+        say(Text("There is no such line in the audit.", style=DIM))
     if len(lines) == limit:
-        place = shlex.quote(lines[-1].cursor)
-        say(Text(f"Older lines: the same command with --after {place}", style=DIM))
+        older = typed_again(db, {"after": lines[-1].cursor})
+        say(Text(f"Older lines: {older}", style=DIM))
 
 
 async def _run(rt: Runtime, wanted: str) -> str:
@@ -320,4 +325,4 @@ def export(
         return sealed
 
     last = with_runtime(db, work)
-    say(Text(f"Up to seal {last}. The next export begins behind it: --after {last}", style=DIM))
+    say(Text(f"Up to seal {last}. The next: {typed_again(db, {'after': str(last)})}", style=DIM))

@@ -19,6 +19,7 @@ from adjourn.cli.options import (
     StatusFilter,
 )
 from adjourn.cli.person import person
+from adjourn.cli.suggestions import check_runs_of
 from adjourn.cli.terminal.console import is_attended, out, print_json, say
 from adjourn.cli.terminal.format import DIM, count, status_mark
 from adjourn.cli.terminal.prompt import DecideLater, confirm
@@ -81,6 +82,8 @@ def bulk(
 
     async def chosen(rt: Runtime) -> list[str]:
         found = await rt.runs(status=status, agent=agent, search=search, limit=MOST)
+        if not found:
+            await check_runs_of(rt, agent)
         return [run.run_id for run in found]
 
     async def look(rt: Runtime) -> list[BulkOutcome]:

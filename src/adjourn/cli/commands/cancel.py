@@ -14,19 +14,26 @@ from adjourn.cli.terminal.console import Line, is_attended, out, print_json, say
 from adjourn.cli.terminal.format import DIM, arguments
 from adjourn.cli.terminal.hints import command
 from adjourn.cli.terminal.prompt import DecideLater, confirm
-from adjourn.core.status import CANCELS, ENDED
+from adjourn.core.status import CANCELS, ENDED, Status
 from adjourn.errors import Invalid
 from adjourn.runtime.runtime import Runtime
-from adjourn.views.cancel_preview import CancelPreview
+from adjourn.views.cancel_preview import CancelPreview, undo_words
 from adjourn.views.visible import visible
 
 app = typer.Typer()
+_AS_IT_IS = {
+    Status.CANCELLED: "was cancelled before",
+    Status.CANCELLING: "is being cancelled already",
+    Status.STUCK: "is being cancelled already, and waits for a person",
+}
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The run that is meant, and what a cancel of it would do now; None if it has ended already."""
+    """The run that is meant, its status, and what a cancel of it would do now; None if it has ended
+    or is being cancelled."""
 
     run_id: str
+    status: Status
     preview: CancelPreview | None
 
 
@@ -53,8 +60,14 @@ def cancel(
         return
     name = person(db, by).name
     meant = _meant(db, run, yes)
+    if meant.status in CANCELS:
+        say(f"Nothing to do: it {_AS_IT_IS[meant.status]}.")
     steer(
-        db, meant, lambda r: r.cancel(by=name, reason=reason, request_id=request_id), wait, as_json
+        db,
+        meant.run_id,
+        lambda r: r.cancel(by=name, reason=reason, request_id=request_id),
+        wait,
+        as_json,
     )
 
 
@@ -62,19 +75,19 @@ def _look(db: str | None, run: str) -> Found:
     async def work(rt: Runtime) -> Found:
         row = await find_run(rt, run)
         if row.status in ENDED | CANCELS:
-            return Found(row.id, None)
-        return Found(row.id, await (await rt.get(row.id)).cancel_preview())
+            return Found(row.id, row.status, None)
+        return Found(row.id, row.status, await (await rt.get(row.id)).cancel_preview())
 
     return with_runtime(db, work)
 
 
-def _meant(db: str | None, run: str, yes: bool) -> str:
-    """The whole id of the run to cancel, once a person has agreed, where one is there to ask."""
+def _meant(db: str | None, run: str, yes: bool) -> Found:
+    """The run to cancel, once a person has agreed, where one is there to ask."""
     found = _look(db, run)
     id = found.run_id
     if yes or not is_attended():
         if id == run:
-            return id
+            return found
         options = ("--yes",) if yes else ()
         raise Invalid(
             f"{run!r} is only how the id of a run begins",
@@ -86,16 +99,16 @@ def _meant(db: str | None, run: str, yes: bool) -> str:
         if not _agreed(id, found.preview):
             raise Invalid(f"{id!r} was left as it is", consequence="nothing was cancelled")
         now = _look(db, id)
-        if now == found:
+        if now.preview == found.preview:
             break
         say(Text("What it would do has changed while you were reading:", style="yellow"))
         found = now
-    return id
+    return found
 
 
 def _agreed(id: str, preview: CancelPreview) -> bool:
     try:
-        return confirm(f"Cancel {visible(id)} and undo {len(preview.undo)}?")
+        return confirm(f"Cancel {visible(id)} and undo {undo_words(preview) or 'nothing'}?")
     except (DecideLater, KeyboardInterrupt):
         return False
 
@@ -105,10 +118,11 @@ def _print_found(found: Found, as_json: bool) -> None:
         print_json({**msgspec.to_builtins(found), "dry_run": True})
         return
     if found.preview is None:
-        lines: list[Line] = ["  It has ended, or is being cancelled already."]
+        state = _AS_IT_IS.get(found.status, f"is {found.status}, and cannot be cancelled")
+        out().print(f"{visible(found.run_id)} {state}.")
     else:
         lines = preview_lines(found.preview)
-    out().print(f"A cancel of {visible(found.run_id)} would:", *lines)
+        out().print(f"A cancel of {visible(found.run_id)} would:", *lines)
     say(Text("Nothing was cancelled.", style=DIM))
 
 

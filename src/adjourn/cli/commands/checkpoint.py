@@ -21,7 +21,7 @@ from adjourn.cli.doctor.finding import Finding, exit_of, fine, look, print_findi
 from adjourn.cli.error_report import says
 from adjourn.cli.foreground import Foreground
 from adjourn.cli.interrupt_lookup import full_digest
-from adjourn.cli.opened_database import VARIABLE, address_of
+from adjourn.cli.opened_database import VARIABLE, address_of, with_runtime
 from adjourn.cli.options import By, Digest, Json, Note, Program, Resources, option, who
 from adjourn.cli.person import Person, person
 from adjourn.cli.program_loader import program_of, resources_of
@@ -31,19 +31,21 @@ from adjourn.cli.terminal.hints import DIGITS, command
 from adjourn.cli.terminal.interrupt import item_of, list_line, render
 from adjourn.cli.terminal.live_view import TextView
 from adjourn.cli.terminal.log_lines import log_to
-from adjourn.cli.terminal.prompt import parse
+from adjourn.cli.terminal.prompt import given_answer
 from adjourn.cli.terminal.summary import OutputTarget
 from adjourn.core.codec import loads
 from adjourn.core.decision import Decision
 from adjourn.core.envelope import Envelope, key_id, unseal
-from adjourn.core.fingerprint import changes
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.program_changes import changes
+from adjourn.core.secret_places import has_secrets
 from adjourn.errors import AnswerRequired, CheckpointInvalid, Invalid, NotFound, UnknownInterrupt
 from adjourn.flow.flow import Flow
 from adjourn.runtime.checkpoint import SECRET, Checkpoint, key_ring, taken_over
 from adjourn.runtime.resumption import Continuation, enter, prepare
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
+from adjourn.runtime.sealed_checkpoint import is_sealed_checkpoint, opened_text
 from adjourn.views.interrupt_view import InterruptView
 from adjourn.views.run_view import UsageView
 from adjourn.views.visible import lines, visible
@@ -57,7 +59,19 @@ app = typer.Typer(
 File = Annotated[str, typer.Argument(metavar="FILE", help="The checkpoint; - reads it from stdin.")]
 
 
-def _read(file: str) -> bytes:
+def _read(file: str, db: str | None) -> bytes:
+    """The checkpoint in a file. `db`: where the key of its run is, if it is sealed."""
+    data = _bytes_of(file)
+    if not is_sealed_checkpoint(data):
+        return data
+
+    async def opened(rt: Runtime) -> bytes:
+        return str(opened_text(data)).encode()
+
+    return with_runtime(db, opened)
+
+
+def _bytes_of(file: str) -> bytes:
     if file == "-":
         return sys.stdin.buffer.read()
     try:
@@ -68,14 +82,22 @@ def _read(file: str) -> bytes:
         ) from None
 
 
+KeyDb = Annotated[
+    str | None,
+    typer.Option(
+        "--db", metavar="PATH", help="For a sealed one: the database of its run (or ADJOURN_DB)."
+    ),
+]
+
+
 # Show
 
 
 @app.command()
 @says("Not shown")
-def show(file: File, as_json: Json = False) -> None:
+def show(file: File, db: KeyDb = None, as_json: Json = False) -> None:
     """Show a checkpoint and what it waits for. It is verified first."""
-    data = _read(file)
+    data = _read(file, db)
     saved = Checkpoint.from_json(data)
     envelope = unseal(data, key_ring()).envelope
     if as_json:
@@ -115,7 +137,8 @@ def _flags(waiting: list[Interrupt]) -> list[str]:
     if first.kind == "approval":
         flags = ["--approve"]
     else:
-        flags = ["--answer", next(iter(first.choices), "VALUE")]
+        told = "-" if has_secrets(first.answer_schema) else "VALUE"
+        flags = ["--answer", next(iter(first.choices), told)]
     if len(waiting) > 1:
         named = ["--item", first.ref]
     else:
@@ -177,11 +200,12 @@ def verify(
             show_default=False,
         ),
     ] = "",
+    db: KeyDb = None,
     as_json: Json = False,
 ) -> None:
     """Verify a checkpoint's digest, its signature (with ADJOURN_SECRET) and, if given, that it fits
     an agent or flow."""
-    found = list(_verified(_read(file), program_of(program) if program else None))
+    found = list(_verified(_read(file, db), program_of(program) if program else None))
     if as_json:
         print_json([f.as_json() for f in found])
     else:
@@ -316,7 +340,7 @@ def resume(
     if on_change not in ("refuse", "warn"):
         raise Invalid(f"--on-change is 'refuse' or 'warn', not {on_change!r}")
     db = db or os.environ.get(VARIABLE)
-    data = _read(file)
+    data = _read(file, db)
     saved = Checkpoint.from_json(data)
     decided = SavedDecision(item, approve, deny, answer, edit, note, digest)
     answers = decided.answers(saved)
@@ -384,9 +408,7 @@ class SavedDecision:
             return {interrupt.id: Decision.approve(self.note, changed)}
         if self.deny:
             return {interrupt.id: Decision.deny(self.note)}
-        value = parse(
-            self.answer or "", interrupt.answer_schema if interrupt.kind == "question" else None
-        )
+        value = given_answer(interrupt, self.answer)
         return {
             interrupt.id: Decision.value(value, self.note)
             if self.note and interrupt.kind != "approval"

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from adjourn.cli.decision_result import come_to_rest
 from adjourn.cli.error_report import says
+from adjourn.cli.given_files import Files, given_files, with_files
 from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.loaded_run import LoadedRun, load_run
 from adjourn.cli.opened_database import with_runtime
@@ -15,8 +16,15 @@ from adjourn.cli.options import By, Db, DryRun, Json, Reason, RequestId, RunId, 
 from adjourn.cli.person import person
 from adjourn.cli.terminal.activity_line import activity_line
 from adjourn.cli.terminal.console import out, print_json
+from adjourn.cli.terminal.console import say as tell
 from adjourn.cli.terminal.format import DIM, EXIT, status_mark
-from adjourn.cli.terminal.halt_line import print_halts, print_would_halt, warn_of_unknown
+from adjourn.cli.terminal.halt_line import (
+    LiftedHalt,
+    print_halts,
+    print_would_halt,
+    warn_of_unknown,
+)
+from adjourn.errors import Invalid
 from adjourn.runtime.halt_survey import HaltSurvey, SurveyedHalts
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
@@ -156,20 +164,30 @@ def chapter(
 def say(
     run: RunId,
     text: Annotated[
-        str, typer.Argument(help="The message; the agent reads it at its next boundary.")
-    ],
+        str | None,
+        typer.Argument(
+            help="The message; the agent reads it at its next boundary.", show_default=False
+        ),
+    ] = None,
     db: Db = None,
     as_json: Json = False,
     by: By = None,
+    file: Files = None,
     abandon: Annotated[bool, typer.Option("--abandon", help="Drop the open questions.")] = False,
     request_id: RequestId = "",
 ) -> None:
-    """Send a message to a running agent."""
+    """Send a message to a running agent, files with it, or only files."""
+    if text is None and not file:
+        raise Invalid("TEXT is missing: say something, or give a --file")
+    files = given_files(file)
+    if any(one.field for one in files):
+        raise Invalid("what is said has no fields", advice="write --file PATH, without a name")
+    said = with_files(text, files, "TEXT")
     name = person(db, by, right="control", what="talking to a run").name
     steer(
         db,
         run,
-        lambda r: r.say(text, by=name, abandon=abandon, request_id=request_id),
+        lambda r: r.say(said, by=name, abandon=abandon, request_id=request_id),
         None,
         as_json,
     )
@@ -217,8 +235,18 @@ def unhalt(
     """Lift a halt; held runs continue."""
     name = person(db, by, right="halt", what="lifting a halt").name
 
-    async def work(rt: Runtime) -> tuple[list[Halt], SurveyedHalts]:
+    async def work(rt: Runtime) -> tuple[LiftedHalt | None, list[Halt], SurveyedHalts]:
+        was = next((halt for halt in await rt.halts() if halt.scope == scope), None)
+        survey = HaltSurvey(rt)
+        if was is None:
+            return None, await rt.unhalt(scope, reason=reason, by=name), await survey.look()
+        before = (await survey.look(scope)).of(scope).holds
         halts = await rt.unhalt(scope, reason=reason, by=name)
-        return halts, await HaltSurvey(rt).look()
+        found = await survey.look(scope)
+        now = found.of(scope)
+        return LiftedHalt(was, before, still_held=now.holds - now.more), halts, found
 
-    print_halts(*with_runtime(db, work), as_json)
+    lifted, halts, found = with_runtime(db, work)
+    if lifted is None:
+        tell(f"Nothing to do: {visible(scope)} was not halted.")
+    print_halts(halts, found, as_json, lifted)

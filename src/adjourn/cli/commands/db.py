@@ -6,7 +6,7 @@ import os
 import socket
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import msgspec
 import typer
@@ -33,10 +33,11 @@ from adjourn.views.visible import visible
 
 if TYPE_CHECKING:
     from adjourn.stores.postgres.restore import Held
+    from adjourn.stores.ruled_store import Ruled
 
 app = typer.Typer(
     name="db",
-    help="Check, migrate, back up, restore, copy and prune the database.",
+    help="Check, upgrade, back up, restore, copy and prune the database.",
     no_args_is_help=True,
 )
 
@@ -89,8 +90,8 @@ def info(db: Db = None, as_json: Json = False) -> None:
 
 
 @app.command()
-@says("Not migrated")
-def migrate(
+@says("Not upgraded")
+def upgrade(
     db: Db = None,
     check: Annotated[
         bool, typer.Option("--check", help="Change nothing; exit with 1 if an update is needed.")
@@ -100,9 +101,9 @@ def migrate(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Update a database's schema. Every command that opens it does that, too; this one does nothing
-    else."""
-    database = _to_be_migrated(db)
+    """Bring a database's schema up to date, while workers continue. Every command that opens it does
+    that, too; this one does nothing else."""
+    database = _to_be_upgraded(db)
     before, todo = database.schema, database.pending()
     looks = check or dry_run
     if todo and not looks:
@@ -129,7 +130,7 @@ def migrate(
         raise typer.Exit(1)
 
 
-def _to_be_migrated(db: str | None) -> Database:
+def _to_be_upgraded(db: str | None) -> Database:
     """A database of ours, or one in PostgreSQL with nothing of ours in it yet."""
     try:
         return database_of(db)
@@ -215,7 +216,7 @@ def copy(
     runs, records = count(done.runs, "run"), count(done.records, "record")
     out().print(
         f"{runs}, {records}, {count(done.lines, 'line')} of the audit, "
-        f"{count(done.seals, 'seal')}: both are the same."
+        f"{count(done.seals, 'seal')}, {count(done.threads, 'thread')} of guests: both are the same."
     )
     say(
         Text(
@@ -404,6 +405,22 @@ def scrub(db: Db = None, as_json: Json = False) -> None:
     if not done:
         say(Text(f"Once more: {command(db, 'db', 'scrub')}", style=DIM))
         raise typer.Exit(1)
+
+
+@app.command()
+@says("Not wrapped")
+def rewrap(db: Db = None, as_json: Json = False) -> None:
+    """Wrap the keys of encrypted runs with the first key of ADJOURN_SECRET_KEYS, in one transaction.
+    What they encrypt is not touched."""
+    from adjourn.stores.secret_keys import ring_from_environment
+
+    database_of(db)
+    ring = ring_from_environment()
+    done: int = with_runtime(db, lambda rt: cast("Ruled", rt.store).rewrap(ring))
+    if as_json:
+        print_json({"rewrapped": done})
+    else:
+        out().print(f"{count(done, 'key')} wrapped with the first key of the ring.")
 
 
 @app.command()

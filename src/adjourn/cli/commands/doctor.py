@@ -3,13 +3,13 @@
 import asyncio
 import platform
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from adjourn.cli import event_loop
 from adjourn.cli.doctor import checks as health
+from adjourn.cli.doctor import engine_checks
 from adjourn.cli.doctor.finding import Finding, exit_of, fine, look, print_findings, wrong
 from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import address_of
@@ -27,6 +27,7 @@ from adjourn.stores.address import (
 )
 from adjourn.stores.database import Database
 from adjourn.stores.sqlite.database import DatabaseFile
+from adjourn.stores.user_table import users_place
 
 app = typer.Typer()
 
@@ -68,6 +69,10 @@ async def _all(db: str | None, deep: bool) -> AsyncIterator[Finding]:
         return
     try:
         database = database_at(address)
+        for finding in _server(database, db):
+            yield finding
+        if database.obstacle():  # what follows would write
+            return
         for finding in health.store(database, db):
             yield finding
         if database.schema and database.schema <= database.newest_schema:
@@ -82,16 +87,25 @@ async def _all(db: str | None, deep: bool) -> AsyncIterator[Finding]:
             else look("store", text, *start)
         )
     except StoreError as e:
-        yield health.unreadable(e)
+        yield health.unreadable(e, is_postgres(address))
+
+
+def _server(database: Database, db: str | None) -> list[Finding]:
+    """The server of a database that has one."""
+    if not is_postgres(database.address):
+        return []
+    from adjourn.cli.doctor import postgres_checks
+    from adjourn.stores.postgres.database import PostgresDatabase
+
+    assert isinstance(database, PostgresDatabase)
+    return postgres_checks.server(database.report(), db)
 
 
 async def _inside(database: Database, db: str | None, deep: bool) -> AsyncIterator[Finding]:
     for finding in await health.is_whole(database, db, deep=deep):
         yield finding
-    users = ""
     if isinstance(database, DatabaseFile):
         yield health.rights(database)
-        users = f"{database.path}-users"
     if database.schema == database.newest_schema:
         async with Runtime(database.address) as rt:
             yield health.clock(database, rt.store.now())
@@ -100,8 +114,9 @@ async def _inside(database: Database, db: str | None, deep: bool) -> AsyncIterat
                 await health.people(rt, db),
                 health.restored(database, db),
                 await health.letters(rt, db),
+                await engine_checks.engine(rt),
                 [await health.decisions(rt)],
-                await health.users(rt, Path(users), db) if users else [],
+                await health.users(rt, users_place(database.address), db),
             ):
                 for finding in found:
                     yield finding

@@ -17,7 +17,7 @@ from adjourn.cli.terminal.console import say as tell
 from adjourn.cli.terminal.format import DIM, count
 from adjourn.cli.terminal.hints import command
 from adjourn.cli.terminal.prompt import DecideLater, confirm
-from adjourn.errors import Invalid
+from adjourn.errors import Invalid, UnknownRun
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.erasure import Hold
 from adjourn.views.visible import visible
@@ -86,7 +86,12 @@ def erase(
 
 def _found(db: str | None, run: str) -> tuple[str, str]:
     async def look(rt: Runtime) -> tuple[str, str]:
-        row = await find_run(rt, run)
+        try:
+            row = await find_run(rt, run)
+        except UnknownRun as unknown:
+            if not unknown.pruned:
+                raise
+            return run, "was pruned; what is left of it is its archive"
         return row.id, row.title
 
     return with_runtime(db, look)
@@ -165,14 +170,18 @@ def hold(
         )
     name = person(db, by, right="admin", what="a legal hold").name
 
-    async def work(rt: Runtime) -> list[Hold]:
+    async def work(rt: Runtime) -> tuple[str, list[Hold], list[Hold]]:
         if label:
             scope = f"label:{label}"
         else:
             scope = f"run:{(await find_run(rt, run)).id}"
-        return await rt.hold(scope, by=name, reason=reason, lift=lift)
+        before = await rt.holds()
+        return scope, before, await rt.hold(scope, by=name, reason=reason, lift=lift)
 
-    _print_holds(with_runtime(db, work), as_json)
+    scope, before, holds = with_runtime(db, work)
+    if lift and scope not in {held.scope for held in before}:
+        tell(f"Nothing to do: {visible(scope)} was not on hold.")
+    _print_holds(holds, as_json)
 
 
 def _print_holds(holds: list[Hold], as_json: bool) -> None:

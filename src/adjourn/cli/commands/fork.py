@@ -23,7 +23,7 @@ from adjourn.views.run_view import CallView
 from adjourn.views.visible import visible
 
 if TYPE_CHECKING:
-    from adjourn.server.auth import Right
+    from adjourn.server.rights import Right
 
 app = typer.Typer()
 

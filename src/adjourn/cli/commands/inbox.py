@@ -1,6 +1,7 @@
 """Commands with which a person decides: `inbox`, `approve`, `deny`, `answer`, `dismiss`,
 `retry`."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -12,8 +13,9 @@ from adjourn.cli import last_list as listing
 from adjourn.cli.commands.runs import list_inbox
 from adjourn.cli.decision_result import NOT, DecisionResult, outcome_of, record
 from adjourn.cli.error_report import NotShown, report, says
-from adjourn.cli.failure_group import look_alike, report_retried
-from adjourn.cli.interrupt_lookup import FoundInterrupt, find, full_digest
+from adjourn.cli.failure_group import look_alike, report_decided, report_retried
+from adjourn.cli.given_files import Files, given_files, with_files
+from adjourn.cli.interrupt_lookup import FoundInterrupt, find, find_decidable, full_digest
 from adjourn.cli.opened_database import address_of, with_runtime
 from adjourn.cli.options import (
     By,
@@ -22,6 +24,7 @@ from adjourn.cli.options import (
     DryRun,
     Group,
     InterruptId,
+    InterruptIds,
     Json,
     Note,
     RequestId,
@@ -30,14 +33,17 @@ from adjourn.cli.options import (
     option,
 )
 from adjourn.cli.person import Person, person
-from adjourn.cli.terminal.console import is_attended, out, print_json, say
+from adjourn.cli.standing_options import Lasts, Stands, Times, Where, standing_terms
+from adjourn.cli.terminal.console import is_attended, is_read, out, print_json, say
 from adjourn.cli.terminal.format import DIM, EXIT
 from adjourn.cli.terminal.hints import how_to_decide
 from adjourn.cli.terminal.interrupt import Item, list_line, look, render
-from adjourn.cli.terminal.prompt import Choice, DecideLater, decide, parse
+from adjourn.cli.terminal.prompt import Choice, DecideLater, decide, given_answer, is_secret
 from adjourn.core.codec import loads
+from adjourn.core.decision import Decision
 from adjourn.core.interrupt import Interrupt
-from adjourn.errors import Conflict, Invalid
+from adjourn.errors import Conflict, Invalid, InvalidAnswer
+from adjourn.runtime.retry_verbs import Retried
 from adjourn.runtime.runtime import Runtime
 
 app = typer.Typer()
@@ -81,12 +87,16 @@ def inbox(
         return await look(rt, (await find(rt, address_of(db), given)).interrupt)
 
     seen = with_runtime(db, work)
-    listing.look(address_of(db), seen.interrupt.ref, seen.interrupt.digest)
     if as_json:
         print_json(seen.view)
+    else:
+        terminal = out()
+        terminal.print(*render(seen, terminal.width), "")
+    sys.stdout.flush()
+    if is_read():
+        listing.look(address_of(db), seen.interrupt.ref, seen.interrupt.digest)
+    if as_json:
         return
-    terminal = out()
-    terminal.print(*render(seen, terminal.width), "")
     if not seen.is_open:
         say(Text("It is no longer open: nothing can be decided here.", style=DIM))
         return
@@ -135,7 +145,7 @@ def _command(
     item: str, by: Person, make: Callable[[Interrupt], Choice], options: DecisionOptions
 ) -> None:
     async def work(rt: Runtime) -> DecisionResult:
-        found: FoundInterrupt = await find(rt, address_of(options.db), item)
+        found = await find_decidable(rt, address_of(options.db), item, options.digest)
         interrupt = found.interrupt
         choice = make(interrupt)
         seen = full_digest(interrupt, options.digest) or shown_digest(found, choice)
@@ -149,6 +159,37 @@ def _command(
         done.print()
     if options.wait is not None:
         raise typer.Exit(EXIT.get(done.status, 3))
+
+
+def _each(items: list[str], by: Person, choice: Choice, options: DecisionOptions) -> None:
+    """The same decision for each item. Each must be one that the person names or was shown before
+    any is decided; one that is refused then stops none of the others."""
+    if len(set(items)) == 1:
+        _command(items[0], by, lambda interrupt: choice, options)
+        return
+    if options.digest or options.wait is not None:
+        raise Invalid(
+            "--digest and --wait are for one item",
+            consequence="nothing was decided",
+            advice="leave them out, or name one item",
+        )
+    if choice.verb == "approve":
+        decision = Decision.approve(choice.note, choice.edit, choice.scope, choice.stands)
+    else:
+        decision = Decision.deny(choice.note, choice.stands)
+
+    async def work(rt: Runtime) -> list[Retried]:
+        found: list[Interrupt] = []
+        for item in items:
+            one = await find_decidable(rt, address_of(options.db), item, "")
+            full_digest(one.interrupt, shown_digest(one, choice))
+            found.append(one.interrupt)
+        return await rt.decide_all(
+            found, decision, by=by.name, groups=by.groups, request_id=options.request_id
+        )
+
+    done = with_runtime(options.db, work, signing_key=options.signing_key or None)
+    raise typer.Exit(report_decided(done, choice.verb, by.name, options.as_json))
 
 
 def shown_digest(found: FoundInterrupt, choice: Choice) -> str:
@@ -174,7 +215,7 @@ def shown_digest(found: FoundInterrupt, choice: Choice) -> str:
 @app.command()
 @says("Not approved")
 def approve(
-    item: InterruptId,
+    item: InterruptIds,
     db: Db = None,
     as_json: Json = False,
     by: By = None,
@@ -186,12 +227,20 @@ def approve(
     scope: Annotated[
         str, typer.Option(help="once, or run: also again in this run for exactly these arguments.")
     ] = "once",
+    stands: Stands = False,
+    where: Where = None,
+    lasts: Lasts = "",
+    times: Times = None,
     group: Group = None,
     request_id: RequestId = "",
     wait: Wait = None,
     signing_key: SigningKeyFile = "",
 ) -> None:
-    """Let an action run, exactly as shown or as edited."""
+    """Let an action run, exactly as shown or as edited.
+
+    With --stands, --where, --lasts or --times it stands for later calls of this run as well. Several
+    items are each a decision of their own.
+    """
     if scope not in ("once", "run"):
         raise Invalid(f"--scope must be 'once' or 'run', got {scope!r}")
     if scope == "run":
@@ -203,12 +252,12 @@ def approve(
     else:
         edited = None
 
-    def make(interrupt: Interrupt) -> Choice:
-        return Choice("approve", note=note, edit=edited, scope=width)
+    terms = standing_terms(stands, where, lasts, times)
 
+    choice = Choice("approve", note=note, edit=edited, scope=width, stands=terms)
     decider = person(db, by, group or (), right="decide")
     options = DecisionOptions(db, digest, request_id, wait, as_json, signing_key)
-    _command(item, decider, make, options)
+    _each(item, decider, choice, options)
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -221,27 +270,42 @@ def _object(text: str) -> dict[str, Any]:
 @app.command()
 @says("Not denied")
 def deny(
-    item: InterruptId,
+    item: InterruptIds,
     db: Db = None,
     as_json: Json = False,
     by: By = None,
     note: Note = "",
     digest: Digest = "",
+    stands: Stands = False,
+    where: Where = None,
+    lasts: Lasts = "",
+    times: Times = None,
     request_id: RequestId = "",
     wait: Wait = None,
     signing_key: SigningKeyFile = "",
 ) -> None:
-    """Refuse an action; the agent reads the refusal and continues."""
+    """Refuse an action; the agent reads the refusal and continues.
+
+    With --stands, --where, --lasts or --times it refuses later calls of this run as well. Several
+    items are each a decision of their own.
+    """
+    terms = standing_terms(stands, where, lasts, times)
     decider = person(db, by, right="decide")
     options = DecisionOptions(db, digest, request_id, wait, as_json, signing_key)
-    _command(item, decider, lambda interrupt: Choice("deny", note=note), options)
+    _each(item, decider, Choice("deny", note=note, stands=terms), options)
 
 
 @app.command()
 @says("Not answered")
 def answer(
     item: InterruptId,
-    value: Annotated[str, typer.Argument(help="JSON; anything that is not JSON is a string.")],
+    value: Annotated[
+        str | None,
+        typer.Argument(
+            help="JSON; anything that is not JSON is a string. Left out for a secret, which is typed "
+            "without an echo; - reads it from the standard input."
+        ),
+    ] = None,
     db: Db = None,
     as_json: Json = False,
     by: By = None,
@@ -249,6 +313,7 @@ def answer(
     text: Annotated[
         bool, typer.Option("--text", help="VALUE is a string, even if it looks like JSON.")
     ] = False,
+    file: Files = None,
     instead: Annotated[
         bool,
         typer.Option(
@@ -265,15 +330,22 @@ def answer(
     """Answer a question, or make a choice. A call in doubt, an error, a limit and an undo list
     their choices."""
 
+    files = given_files(file)
+
     def make(interrupt: Interrupt) -> Choice:
-        schema = None
-        if interrupt.kind == "question":
-            schema = interrupt.answer_schema
-        given = value
-        if not text:
-            given = parse(value, schema)
+        if files and value is None and not is_secret(interrupt):
+            given = None
+        else:
+            given = given_answer(interrupt, value, text=text)
+        given = with_files(given, files, "VALUE")
         if instead:
             return Choice("instead", given, note=note)
+        if interrupt.kind == "approval":
+            raise InvalidAnswer(
+                f"{interrupt.ref} is an action that waits for approval",
+                consequence="nothing was approved",
+                advice="approve or deny it; with --instead, VALUE is its result, and it does not run",
+            )
         return Choice("answer", given, note=note)
 
     decider = person(db, by, group or (), right="decide")
@@ -339,7 +411,7 @@ def retry(
         return
     if wait is not None:
         raise Invalid("--wait is for one run", advice="leave it out, or leave --all out")
-    alike = with_runtime(db, lambda rt: look_alike(rt, db, item, digest))
+    alike = with_runtime(db, lambda rt: look_alike(rt, db, item, digest, decides=not is_attended()))
     if is_attended() and alike.count and not alike.is_meant():
         raise Invalid("they were left as they are", consequence="nothing was retried")
     done = with_runtime(

@@ -14,7 +14,7 @@ from adjourn.cli.options import By, Db, Json, option, who
 from adjourn.cli.terminal.console import out, print_json, say
 from adjourn.cli.terminal.format import DIM
 from adjourn.driver.decider_keys import SigningKey
-from adjourn.driver.self_approval_guard import check_outside
+from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import Invalid
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.visible import visible

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from adjourn.cli.error_report import report, says
 from adjourn.cli.foreground import Foreground
+from adjourn.cli.given_files import Files, given_files, with_files
 from adjourn.cli.opened_database import address_of
 from adjourn.cli.options import (
     By,
@@ -76,6 +77,7 @@ def run(
     label: Labels = None,
     run_id: NewId = None,
     data: Data = False,
+    file: Files = None,
     resume: ResumedRun = "",
     after: After = "",
     fresh: Fresh = False,
@@ -92,17 +94,17 @@ def run(
     is printed. Ctrl-C pauses at the next boundary, again cancels and undoes, a third time ends this
     process: nothing is lost.
     """
-    if resume and (input is not None or run_id or session or label or after):
+    if resume and (input is not None or run_id or session or label or after or file):
         raise Invalid(
             "--resume continues a run that has its input already",
-            advice="leave INPUT, --id, --session, --label and --after out",
+            advice="leave INPUT, --file, --id, --session, --label and --after out",
         )
     check_fresh(fresh, session, after)
     if instruction and not resume:
         raise Invalid("--instruction goes with --resume", advice="for a new run put it into INPUT")
     wanted = RunRequest(
         program_of(program),
-        input_of(input, data),
+        with_files(input_of(input, data), given_files(file), "INPUT"),
         run_id,
         session,
         labels_of(label or []),

@@ -1,6 +1,8 @@
 """Commands that only look: `runs`, `show` and the list of `inbox`."""
 
+import sys
 import time
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -16,11 +18,12 @@ from adjourn.cli.loaded_run import LoadedRun, load_run
 from adjourn.cli.opened_database import address_of, with_runtime
 from adjourn.cli.options import AgentFilter, Db, Json, RunId, StatusFilter, option
 from adjourn.cli.runs_watcher import RunsWatcher
-from adjourn.cli.suggestions import agents_of, check_known
+from adjourn.cli.suggestions import check_known, check_runs_of
 from adjourn.cli.terminal.console import (
     Terminal,
     fit,
     is_attended,
+    is_read,
     out,
     print_json,
     say,
@@ -36,20 +39,22 @@ from adjourn.cli.terminal.format import (
     short_id,
     status_mark,
 )
-from adjourn.cli.terminal.hints import command
-from adjourn.cli.terminal.interrupt import Item, list_line, look, numbered, seats_line
+from adjourn.cli.terminal.halt_line import halt_line, halt_words
+from adjourn.cli.terminal.hints import command, typed_again
+from adjourn.cli.terminal.interrupt import Item, earlier_line, list_line, look, numbered, seats_line
 from adjourn.cli.terminal.run_table import run_table
-from adjourn.cli.terminal.step_line import line
+from adjourn.cli.terminal.step_line import file_lines, line
 from adjourn.core.record_codec import dump
 from adjourn.errors import Invalid
 from adjourn.runtime.runtime import Runtime
+from adjourn.stores.protocol import Halt
 from adjourn.views.interrupt_view import call_id_of
 from adjourn.views.run_view import RunView, run_detail
 from adjourn.views.timeline import Timeline
 from adjourn.views.timeline_step import TimelineStep
 from adjourn.views.timeline_view import timeline_view
 from adjourn.views.visible import visible
-from adjourn.views.words import KINDS, OUTCOMES, OutcomeState
+from adjourn.views.words import CHECK, KINDS, OUTCOMES, OutcomeState, kind_words, shown_kind
 
 app = typer.Typer()
 
@@ -92,24 +97,25 @@ def runs(
             limit=limit,
         )
         if not found:
-            check_known(agent, await agents_of(rt), "agent or flow")
+            await check_runs_of(rt, agent, session, (name, value) if label else None)
         halts = list(await rt.halts())
-        return [(await load_run(rt, run.run_id, halts)).view for run in found]
+        return [(await load_run(rt, run.run_id, halts, unread=True)).view for run in found]
 
-    async def work(rt: Runtime) -> tuple[list[RunView], int, float]:
+    async def work(rt: Runtime) -> tuple[list[RunView], Sequence[Halt], int, float]:
         seen = await listed(rt)
-        return seen, len(await rt.inbox(limit=1000)), rt.store.now()
+        return seen, await rt.halts(), len(await rt.inbox(limit=1000)), rt.store.now()
 
     if watch:
         with_runtime(db, lambda rt: RunsWatcher(rt, lambda: listed(rt), as_json=as_json).follow())
         return
-    seen, waiting, now = with_runtime(db, work)
+    seen, halts, waiting, now = with_runtime(db, work)
     if as_json:
         print_json(seen)
         return
     _print_runs(seen, waiting, now, db)
+    say(*map(halt_line, halts))
     if len(seen) == limit:
-        older = command(db, "runs", options=("--after", seen[-1].run_id))
+        older = typed_again(db, {"after": seen[-1].run_id})
         say(Text(f"Older ones: {older}", style=DIM))
 
 
@@ -135,23 +141,29 @@ def show(
         bool, typer.Option("--journal", help="Print its records, one per line.")
     ] = False,
     checkpoint: Annotated[bool, typer.Option("--checkpoint", help="Print its checkpoint.")] = False,
+    sealed: Annotated[
+        bool, typer.Option("--sealed", help="With --checkpoint: encrypted with the run's key.")
+    ] = False,
     web: Annotated[
         bool,
         typer.Option("--web", help="Print the address of its page in the console, and open it."),
     ] = False,
 ) -> None:
     """Show one run: its status and its steps."""
+    if sealed and not checkpoint:
+        raise Invalid("--sealed goes with --checkpoint")
 
-    async def work(rt: Runtime) -> tuple[LoadedRun, str, float]:
+    async def work(rt: Runtime) -> tuple[LoadedRun, list[Halt], str, float]:
         row = await find_run(rt, run)
-        loaded = await load_run(rt, row.id, list(await rt.halts()))
+        halts = list(await rt.halts())
+        loaded = await load_run(rt, row.id, halts)
         if checkpoint:
-            saved = (await (await rt.get(row.id)).checkpoint()).to_json()
+            saved = (await (await rt.get(row.id)).checkpoint()).to_json(sealed=sealed)
         else:
             saved = ""
-        return loaded, saved, rt.store.now()
+        return loaded, halts, saved, rt.store.now()
 
-    loaded, saved, now = with_runtime(db, work)
+    loaded, halts, saved, now = with_runtime(db, work)
     if web:
         _open(run_page(db, loaded.row.id), as_json)
     elif checkpoint or journal:
@@ -166,6 +178,7 @@ def show(
         )
     else:
         _print_run(loaded, Timeline.of(loaded.records, now), now)
+        out().print(*map(halt_line, loaded.held_by(halts)))
         _hints(loaded, db)
 
 
@@ -203,19 +216,24 @@ def _print_run(loaded: LoadedRun, timeline: Timeline, now: float) -> None:
     ]
     if usage.cost:
         facts += [money(usage.cost)]
-    else:
-        facts += []
+    if view.again_of:
+        facts += [f"again of {visible(view.again_of)}"]
     terminal.print(head, Text(" · ".join(facts), style=DIM), "")
     ids = max([2, *(len(step.call_id) for step in timeline.steps)])
     names = min(
         24, max([5, *(len(visible(step.name)) + 2 * step.depth for step in timeline.steps)])
     )
+    margin = ids + names + 8  # where the text of a step begins
     last = {step.path: step.number for step in timeline.steps}
     for step in timeline.steps:
         rail = ""
         if step.depth:
             rail = "  " * (step.depth - 1) + ("└ " if last[step.path] == step.number else "├ ")
         terminal.print(_step_line(step, ids, names, terminal, rail))
+        told = [visible(f"asked again: {earlier_line(step.earlier)}")] if step.earlier else []
+        for below in (*told, *file_lines(step)):
+            for piece in wrap(below, max(20, terminal.width - margin)):
+                terminal.print(Text(" " * margin + piece, style=DIM))
     for i in loaded.state.interrupts:
         if needed := seats_line(i):
             terminal.print("", *_indented(f"{call_id_of(i)} needs {needed}", 2, terminal))
@@ -269,6 +287,11 @@ def _hints(loaded: LoadedRun, db: str | None) -> None:
             "Resume": command(db, "resume", run),
             "Steer": command(db, "resume", run, options=("--instruction", "…")),
         }
+    elif view.misfit is not None and not view.misfit.queued:
+        hints["No worker fits"] = visible(view.misfit.why)
+        hints["Start"] = "a worker of the version that it began with"
+        if view.misfit.changes:
+            hints["Or accept it"] = command(db, "accept", run)
     elif status == "ready":
         hints["Advance it"] = command(db, "worker", f"app.py:{view.agent}")
     if status not in ("completed", "stopped", "cancelled"):
@@ -290,23 +313,31 @@ def list_inbox(db: str | None, agent: str, kind: str, run: str, limit: int, as_j
         else:
             run_id = ""
         wanted = kind.replace(" ", "_")
-        check_known(wanted, KINDS, "kind")
-        found = await rt.inbox(agent=agent, kind=wanted, run=run_id, limit=limit)
+        check_known(wanted, [*KINDS, CHECK], "kind")
+        if wanted in ("limit", CHECK):  # one kind in the store, two for people
+            limits = await rt.inbox(agent=agent, kind="limit", run=run_id, limit=1000)
+            found = [i for i in limits if shown_kind(i.kind, i.payload) == wanted][:limit]
+        else:
+            found = await rt.inbox(agent=agent, kind=wanted, run=run_id, limit=limit)
         if not found:
-            check_known(agent, await agents_of(rt), "agent or flow")
-        return [await look(rt, i) for i in found], rt.store.now()
+            await check_runs_of(rt, agent)
+        return [await look(rt, i, unread=True) for i in found], rt.store.now()
 
     items, now = with_runtime(db, work)
+    seen = [_seen(item, whole=as_json) for item in items]
+    listing.remember(address_of(db), seen, read=False)  # if it is cut, nothing of it was shown
     if as_json:
-        listing.remember(address_of(db), [_seen(item, whole=True) for item in items])
         print_json([numbered(number, item) for number, item in enumerate(items, 1)])
+    elif items:
+        seen = _print_inbox(items, now)
+    sys.stdout.flush()
+    kept = listing.remember(address_of(db), seen, read=is_read())
+    if as_json:
         return
     if not items:
-        listing.remember(address_of(db), [])
         say(Text("Nothing waits for a person.", style=DIM))
         return
-    kept = listing.remember(address_of(db), _print_inbox(items, now))
-    example = command(db, "inbox", "1" if kept else items[0].interrupt.ref)
+    example = command(db, "inbox", "1" if kept and is_read() else items[0].interrupt.ref)
     say(Text(f"{count(len(items), 'item')}. Look at one and decide: {example}", style=DIM))
 
 
@@ -338,14 +369,13 @@ def _print_inbox(items: list[Item], now: float) -> list[ShownItem]:
             where = f"{short_id(i.run_id)}  {visible(item.where)}"
         else:
             where = visible(f"{item.where} {i.ref}")
+        kind = kind_words(i.kind, i.payload).word.lower()
         if i.escalated:
-            kind = f"{i.kind}, escalated"
-        else:
-            kind = i.kind.replace("_", " ")
+            kind = f"{kind}, escalated"
         cells.append([str(n), kind, gist.text, where, left])
     wide = [max(cell_len(row[n]) for row in cells) for n in range(5)]
     if terminal.tty:
-        wide[3] = min(wide[3], 36)
+        wide[3] = min(wide[3], 36, terminal.width // 3)  # what is asked has more room than where
         wide[2] = max(16, min(wide[2], terminal.width - wide[0] - wide[1] - wide[3] - wide[4] - 8))
     for n, row in enumerate(cells):
         done = [
@@ -359,6 +389,10 @@ def _print_inbox(items: list[Item], now: float) -> list[ShownItem]:
         if n:
             line.stylize("yellow", wide[0] + 2, wide[0] + 2 + wide[1])
         terminal.print(line)
+        if n:
+            for halt in items[n - 1].halts:
+                words = f"halted {halt_words(halt)}"
+                terminal.print(*_indented(words, wide[0] + wide[1] + 4, terminal))
         if n and (needed := seats_line(items[n - 1].interrupt)):
             terminal.print(*_indented(needed, wide[0] + wide[1] + 4, terminal))
     return [

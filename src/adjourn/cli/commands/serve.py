@@ -11,13 +11,26 @@ from adjourn.agent.agent import Agent
 from adjourn.cli import event_loop
 from adjourn.cli.completion import complete_programs
 from adjourn.cli.console_address import ConsoleNote
+from adjourn.cli.engine_options import (
+    EngineAddress,
+    EngineAdmin,
+    EngineBuild,
+    EngineKind,
+    EngineListen,
+    EngineOptions,
+    EngineQueue,
+    EngineUrl,
+)
 from adjourn.cli.error_report import says
 from adjourn.cli.extras import needs
+from adjourn.cli.oidc_options import Claims, ClientId, ClientSecret, Issuer, OidcOptions, OidcRoles
 from adjourn.cli.opened_database import address_of, check_exists
 from adjourn.cli.options import (
     AuditKeyFile,
     Db,
     Json,
+    LogFormat,
+    LogLevel,
     Resources,
     SigningKeyFile,
     option,
@@ -26,10 +39,10 @@ from adjourn.cli.options import (
 from adjourn.cli.program_loader import programs_of, resources_of
 from adjourn.cli.terminal.console import out, print_line, say
 from adjourn.cli.terminal.format import DIM
-from adjourn.cli.terminal.log_lines import log_to
+from adjourn.cli.terminal.log_lines import log_as
 from adjourn.errors import Invalid
 from adjourn.flow.flow import Flow
-from adjourn.stores.address import file_of
+from adjourn.stores.address import file_of, without_password
 from adjourn.views.visible import visible
 
 if TYPE_CHECKING:
@@ -127,6 +140,15 @@ Details = Annotated[
     ),
 ]
 
+PeopleTimes = Annotated[
+    bool,
+    typer.Option(
+        "--people-times/--no-people-times",
+        help="Let the numbers say how long single people take to answer: to admins, and to each "
+        "person about themselves.",
+    ),
+]
+
 
 @app.command()
 @says("Not served")
@@ -143,6 +165,7 @@ def serve(
     keyfile: CertificateKey = "",
     allow: Allowed = None,
     details: Details = True,
+    people_times: PeopleTimes = False,
     trusted_proxy: Proxies = None,
     rate: Rate = 200.0,
     session_idle: Minutes = 60.0,
@@ -154,45 +177,56 @@ def serve(
     resources: Resources = "",
     audit_key: AuditKeyFile = "",
     signing_key: SigningKeyFile = "",
+    oidc_issuer: Issuer = "",
+    oidc_client_id: ClientId = "",
+    oidc_secret_file: ClientSecret = "",
+    oidc_role: OidcRoles = None,
+    oidc_claims: Claims = "email,groups",
+    engine: EngineKind = "",
+    engine_address: EngineAddress = "",
+    engine_queue: EngineQueue = "",
+    engine_build: EngineBuild = "",
+    engine_admin: EngineAdmin = "",
+    engine_listen: EngineListen = "",
+    engine_url: EngineUrl = "",
+    log_format: LogFormat = "text",
+    log_level: LogLevel = "",
     as_json: Json = False,
 ) -> None:
     """Serve the API and the console until Ctrl-C. The address is printed on stdout.
 
     With agents or flows it is a worker as well; without them, start one beside it. On a loopback
     address, without users and without an origin, the printed link has a token with every right.
-    Everywhere else people log in with their keys: `adjourn user add`.
+    Everywhere else people log in with their keys: `adjourn user add`. With --engine it tells the
+    engine which runs are due, and advances its runs when the engine asks for it.
     """
-    with needs("server"):
-        from adjourn.server.users import Users
+    chosen = EngineOptions(
+        engine, engine_address, engine_queue, engine_build, engine_admin, engine_listen, engine_url
+    ).choice()
     loaded = [program for reference in programs or () for program in programs_of(reference)]
-    given = resources_of(resources)
     address = address_of(db)
-    _check_files(address, certfile, keyfile, users)
-    log_to(say)
+    files = _checked_files(address, certfile, keyfile, users)
+    log_as(log_format, log_level)
     options: dict[str, Any] = {
+        **files,
         "origins": origin or (),
-        "users": Users(users) if users else None,
         "name": name,
         "token": token or None,
-        "resources": given,
+        "resources": resources_of(resources),
         "allow": allow or (),
         "details": details,
-        "certfile": certfile,
-        "keyfile": keyfile,
-        "rate": rate,
+        "people_times": people_times,
         "proxies": trusted_proxy or (),
-        "session_idle": session_idle * 60,
-        "session_life": session_life * 3600,
-        "connections": max_connections,
-        "connections_each": max_connections_each,
-        "head_seconds": head_timeout,
+        **_sessions(session_idle, session_life),
+        **_limits(rate, max_connections, max_connections_each, head_timeout),
         "work": work,
         "audit_key": sealing_key(audit_key),
         "signing_key": signing_key or None,
+        "engine": chosen.engine,
+        "oidc": OidcOptions(
+            oidc_issuer, oidc_client_id, oidc_secret_file, oidc_role, oidc_claims
+        ).settings(),
     }
-
-    if signing_key and loaded and work:
-        _warn_of_tools()
     _serve(address, loaded, as_json, {"host": host, "port": port, **options})
     say(Text("Stopped. Nothing is lost.", style=DIM))
 
@@ -201,6 +235,8 @@ def _serve(
     address: str, loaded: list[Agent[Any] | Flow], as_json: bool, options: dict[str, Any]
 ) -> None:
     """Serve until Ctrl-C; the address of the console is known on this machine as long."""
+    if options["signing_key"] and loaded and options["work"]:
+        _warn_of_tools()
     with needs("server"):
         from adjourn.server.running_server import serve as serve_until_signal
     note = ConsoleNote(address)
@@ -227,7 +263,20 @@ def _warn_of_tools() -> None:
     say(Text("  Start workers of their own, and add --no-work here.", style=DIM))
 
 
-def _check_files(address: str, certfile: str, keyfile: str, users: str) -> None:
+def _limits(rate: float, most: int, each: int, head_seconds: float) -> dict[str, Any]:
+    shares = {"connections": most, "connections_each": each}
+    return {**shares, "rate": rate, "head_seconds": head_seconds}
+
+
+def _sessions(idle: float, life: float) -> dict[str, Any]:
+    """From minutes and hours, as a person writes them."""
+    return {"session_idle": idle * 60, "session_life": life * 3600}
+
+
+def _checked_files(address: str, certfile: str, keyfile: str, users: str) -> dict[str, Any]:
+    """The options that name files, which are there."""
+    with needs("server"):
+        from adjourn.server.users import Users
     if (path := file_of(address)) and Path(path).exists():
         check_exists(address)
     for file in (certfile, keyfile, users):
@@ -235,6 +284,8 @@ def _check_files(address: str, certfile: str, keyfile: str, users: str) -> None:
             raise Invalid(f"file {file!r} not found")
     if bool(certfile) != bool(keyfile):
         raise Invalid("HTTPS takes both --certfile and --keyfile")
+    people = Users(users) if users else None
+    return {"certfile": certfile, "keyfile": keyfile, "users": people}
 
 
 def _tell(up: "RunningServer", names: list[str], address: str, as_json: bool) -> None:
@@ -248,7 +299,12 @@ def _tell(up: "RunningServer", names: list[str], address: str, as_json: bool) ->
         does = f"advances {', '.join(map(visible, names))}"
     else:
         does = "advances nothing: start a worker beside it"
-    say(Text(f"Serving {visible(address)}; this process {does}. Ctrl-C stops it.", style=DIM))
+    say(
+        Text(
+            f"Serving {visible(without_password(address))}; this process {does}. Ctrl-C stops it.",
+            style=DIM,
+        )
+    )
     if up.token:
         say(
             Text(

@@ -6,10 +6,12 @@ import typer
 from rich.text import Text
 
 from adjourn.cli.error_report import says
+from adjourn.cli.given_files import Files, given_files, with_files
 from adjourn.cli.opened_database import address_of
 from adjourn.cli.options import By, Db, DryRun, Json, Program
 from adjourn.cli.person import person
 from adjourn.cli.program_loader import program_of
+from adjourn.cli.rehearsal import Rehearsal
 from adjourn.cli.run_request import (
     After,
     Data,
@@ -24,9 +26,11 @@ from adjourn.cli.run_request import (
     input_of,
     labels_of,
 )
+from adjourn.cli.tenant_option import tenant
 from adjourn.cli.terminal.console import out, print_json, say
 from adjourn.cli.terminal.format import DIM, exact
 from adjourn.cli.terminal.hints import command
+from adjourn.core.codec import plain
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.visible import visible
 
@@ -45,6 +49,7 @@ def start(
     label: Labels = None,
     run_id: NewId = None,
     data: Data = False,
+    file: Files = None,
     after: After = "",
     fresh: Fresh = False,
     priority: Priority = 0,
@@ -57,7 +62,7 @@ def start(
     check_fresh(fresh, session, after)
     wanted = RunRequest(
         program_of(program),
-        input_of(input, data),
+        with_files(input_of(input, data), given_files(file), "INPUT"),
         run_id=run_id,
         session=session,
         labels=labels_of(label or []),
@@ -65,10 +70,11 @@ def start(
         fresh=fresh,
         priority=priority,
     )
-    if dry_run:
-        _print_wanted(wanted, as_json)
-        return
     name = person(db, by, right="control", what="what a run goes by").name
+    if dry_run:
+        begins = asyncio.run(_rehearse(wanted, db, name))
+        _print_wanted(wanted, begins, as_json)
+        return
     id = asyncio.run(_begin(wanted, address_of(db), name))
     if as_json:
         print_json({"run_id": id, "agent": wanted.program.name})
@@ -81,13 +87,26 @@ def start(
 
 
 async def _begin(wanted: RunRequest, address: str, by: str) -> str:
-    async with Runtime(address, [wanted.program], work=False) as rt:
+    async with Runtime(address, [wanted.program], work=False, tenant=tenant()) as rt:
         return (await wanted.begin(rt, by)).id
 
 
-def _print_wanted(wanted: RunRequest, as_json: bool) -> None:
+async def _rehearse(wanted: RunRequest, db: str | None, by: str) -> bool:
+    """Whether a run would begin; else it is there already. Raises what a start would raise."""
+    async with Rehearsal.on(db, wanted.program) as rt:
+        await wanted.begin(rt, by)
+        return rt.begins
+
+
+def _print_wanted(wanted: RunRequest, begins: bool, as_json: bool) -> None:
+    given = plain(wanted.input, "INPUT")
     if as_json:
-        print_json({"agent": wanted.program.name, "input": wanted.input, "dry_run": True})
+        told = {"agent": wanted.program.name, "input": given, "new": begins, "dry_run": True}
+        print_json({"run_id": wanted.run_id, **told})
         return
-    out().print(f"Would start {visible(wanted.program.name)} with {exact(wanted.input)}")
+    if begins:
+        named = f" as {visible(wanted.run_id)}" if wanted.run_id else ""
+        out().print(f"Would start {visible(wanted.program.name)}{named} with {exact(given)}")
+    else:
+        out().print(f"{visible(wanted.run_id or '')} was started before with the same input.")
     say(Text("Nothing was started.", style=DIM))

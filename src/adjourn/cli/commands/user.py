@@ -97,7 +97,7 @@ def _path(db: str | None, file: str, new: bool) -> str:
     path = users_path(address)
     if not path:
         raise Invalid(
-            f"{address!r} has no file beside which users could be kept",
+            f"{address!r} has no place where users could be kept",
             advice="name one with --users",
         )
     return path
@@ -108,6 +108,8 @@ def _shown(user: "User") -> dict[str, object]:
         "name": user.name,
         "role": user.role,
         "groups": list(user.groups),
+        "grants": list(map(str, user.grants)),
+        "tenant": user.tenant,
         "created_at": user.created_at,
     }
 
@@ -135,10 +137,17 @@ def _seconds(expires: str) -> float | None:
 @says("Not added")
 def add(
     name: Name,
-    role: Annotated[str, typer.Option(help="viewer, operator, approver or admin.")] = "viewer",
+    role: Annotated[
+        str, typer.Option(help="none, viewer, operator, approver or admin; on everything.")
+    ] = "viewer",
     group: Annotated[
         list[str] | None, option("NAME", "A group of the user; may be repeated.")
     ] = None,
+    grant: Annotated[
+        list[str] | None,
+        option("GRANT", "A role on some runs: 'approver of agent:refunds where team=eu'."),
+    ] = None,
+    tenant: Annotated[str, option("NAME", "Show the user only runs of this tenant.")] = "",
     expires: Expires = "",
     db: Db = None,
     file: File = "",
@@ -150,7 +159,14 @@ def add(
     admin may do everything.
     """
     with _users(db, file, new=True) as users:
-        key = users.add(name, role, group or (), expires_in=_seconds(expires))
+        key = users.add(
+            name,
+            role,
+            group or (),
+            grants=grant or (),
+            tenant=tenant,
+            expires_in=_seconds(expires),
+        )
         user = users.get(name)
         assert user is not None
     _print_key(user, key, as_json)
@@ -182,7 +198,7 @@ def list_users(db: Db = None, file: File = "", as_json: Json = False) -> None:
 def role(
     name: Name,
     role: Annotated[
-        str, typer.Argument(metavar="ROLE", help="viewer, operator, approver or admin.")
+        str, typer.Argument(metavar="ROLE", help="none, viewer, operator, approver or admin.")
     ],
     db: Db = None,
     file: File = "",
@@ -220,12 +236,78 @@ def groups(
     _print_user(user, as_json)
 
 
+@app.command()
+@says("Not changed")
+def grants(
+    name: Name,
+    grant: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[GRANT]...",
+            help="All grants: 'approver of agent:refunds where team=eu'.",
+            show_default=False,
+        ),
+    ] = None,
+    none: Annotated[bool, typer.Option("--none", help="Take every grant away.")] = False,
+    tenant: Annotated[
+        str | None,
+        option("NAME", "Show the user only runs of this tenant; '' for all.", "--tenant"),
+    ] = None,
+    db: Db = None,
+    file: File = "",
+    as_json: Json = False,
+) -> None:
+    """Set what a user may do with some runs, beyond the role; without a grant, print it."""
+    if grant and none:
+        raise Invalid("name grants, or give --none, not both")
+    with _users(db, file) as users:
+        if grant or none:
+            users.set_grants(name, grant or ())
+        if tenant is not None:
+            users.set_tenant(name, tenant)
+        user = users.get(name)
+    if user is None:
+        raise NotFound(f"user {name!r:.80} not found")
+    _print_user(user, as_json)
+
+
 def _print_user(user: "User", as_json: bool) -> None:
     if as_json:
         print_json(_shown(user))
         return
     named = ", ".join(map(visible, user.groups)) or "no group"
     out().print(f"{visible(user.name)}  {user.role}  {named}")
+    if user.tenant:
+        out().print(f"  tenant {visible(user.tenant)}")
+    for grant in user.grants:
+        out().print(f"  {visible(str(grant))}")
+
+
+@app.command("copy")
+@says("Not copied")
+def copy_users(
+    source: Annotated[
+        str, typer.Argument(metavar="FILE", help="File of users, as `--users` names one.")
+    ],
+    db: Db = None,
+    file: File = "",
+    as_json: Json = False,
+) -> None:
+    """Copy all users of a file, with their keys and sessions, to a database that has none."""
+    with needs("server"):
+        from adjourn.server.users import Users
+    if not Path(source).is_file():
+        raise Invalid(f"file {source!r} not found")
+    old = Users(source)
+    try:
+        with _users(db, file, new=True) as users:
+            copied = old.copy_to(users, file or address_of(db))
+    finally:
+        old.close()
+    if as_json:
+        print_json({"users": copied})
+    else:
+        say(Text(f"{count(copied, 'user')} copied, with all keys and sessions.", style=DIM))
 
 
 @app.command()
@@ -254,6 +336,33 @@ def key(
         user = users.get(name)
         assert user is not None
     _print_key(user, new, as_json)
+
+
+@app.command("session-key")
+@says("No key made")
+def session_key(
+    session: Annotated[str, typer.Argument(metavar="SESSION", help="Session of the end user.")],
+    role: Annotated[
+        str, typer.Option(help="viewer: reads its runs; operator: also starts and controls them.")
+    ] = "viewer",
+    expires: Expires = "",
+    db: Db = None,
+    file: File = "",
+    as_json: Json = False,
+) -> None:
+    """Print a key for an end user, once. It is for the runs of one session, and never decides."""
+    with _users(db, file) as users:
+        key = users.session_key(session, role, expires_in=_seconds(expires))
+    if as_json:
+        print_json({"session": session, "role": role, "key": key})
+        return
+    out().print(key)
+    say(
+        Text(
+            f"A key for the runs of session {visible(session)}. It is not kept: store it now.",
+            style=DIM,
+        )
+    )
 
 
 def _print_key(user: "User", key: str, as_json: bool) -> None:

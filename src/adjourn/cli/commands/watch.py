@@ -28,6 +28,7 @@ from adjourn.driver.threads import in_thread
 from adjourn.errors import AdjournError
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
+from adjourn.views.cancel_preview import undo_words
 from adjourn.views.visible import visible
 
 app = typer.Typer()
@@ -211,8 +212,8 @@ class Watcher:
         preview = await self._run.cancel_preview()
         self._view.rest()
         say(*preview_lines(preview))
-        if preview.undo:
-            question = f"Cancel and undo {len(preview.undo)}?"
+        if undos := undo_words(preview):
+            question = f"Cancel and undo {undos}?"
         else:
             question = "Cancel? Nothing has to be undone."
         if await self._typed(lambda: confirm(question)):

@@ -14,15 +14,36 @@ from rich.text import Text
 from adjourn.agent.agent import Agent
 from adjourn.cli import event_loop
 from adjourn.cli.completion import complete_programs
+from adjourn.cli.engine_options import (
+    EngineAddress,
+    EngineAdmin,
+    EngineBuild,
+    EngineChoice,
+    EngineKind,
+    EngineListen,
+    EngineOptions,
+    EngineQueue,
+    EngineUrl,
+)
 from adjourn.cli.error_report import says
 from adjourn.cli.loaded_run import load_run
 from adjourn.cli.opened_database import address_of
-from adjourn.cli.options import AuditKeyFile, Db, DecidersFile, Json, Resources, option, sealing_key
+from adjourn.cli.options import (
+    AuditKeyFile,
+    Db,
+    DecidersFile,
+    Json,
+    LogFormat,
+    LogLevel,
+    Resources,
+    option,
+    sealing_key,
+)
 from adjourn.cli.program_loader import programs_of, resources_of
 from adjourn.cli.terminal.activity_line import activity_line
 from adjourn.cli.terminal.console import out, say, to_json
 from adjourn.cli.terminal.format import DIM, EXIT, brief, short_id, status_mark
-from adjourn.cli.terminal.log_lines import log_to
+from adjourn.cli.terminal.log_lines import log_as
 from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.errors import InvalidDefinition, StoreError
 from adjourn.flow.flow import Flow
@@ -30,6 +51,7 @@ from adjourn.runtime.health import HealthCheck
 from adjourn.runtime.health_server import HealthServer, alive, numbers, readiness
 from adjourn.runtime.limits import merged_limits
 from adjourn.runtime.runtime import Runtime
+from adjourn.runtime.supervisor import Supervisor
 from adjourn.stores.address import without_password
 from adjourn.views.run_view import RunView
 from adjourn.views.visible import visible
@@ -98,13 +120,26 @@ def worker(
     archive: Archive = "",
     health: HealthAddress = "",
     limit: ToolLimits = None,
+    engine: EngineKind = "",
+    engine_address: EngineAddress = "",
+    engine_queue: EngineQueue = "",
+    engine_build: EngineBuild = "",
+    engine_admin: EngineAdmin = "",
+    engine_listen: EngineListen = "",
+    engine_url: EngineUrl = "",
+    log_format: LogFormat = "text",
+    log_level: LogLevel = "",
 ) -> None:
     """Advance the runs of agents and flows until Ctrl-C. Then, or at SIGTERM, release them.
 
     It prints one line for every run that stops. Start as many workers as you like: each run has one
     at a time. With --deciders no gated call starts without a decision that one of them has signed;
-    the file is read again when it changes.
+    the file is read again when it changes. With --engine, another system says when a run is
+    advanced; the database stays the truth, and its sweep finds what the engine forgets.
     """
+    chosen = EngineOptions(
+        engine, engine_address, engine_queue, engine_build, engine_admin, engine_listen, engine_url
+    ).choice(concurrency)
     loaded = _chosen(programs, agent or [])
     given = resources_of(resources)
     if on_change not in ("refuse", "warn"):
@@ -113,10 +148,11 @@ def worker(
         raise InvalidDefinition(
             "--archive says where what is pruned is put", advice="say --retain as well"
         )
-    log_to(say)
+    log_as(log_format, log_level)
     rt = Runtime(
         address_of(db),
         loaded,
+        work=chosen.engine is None,
         resources=given,
         concurrency=concurrency,
         lease=lease,
@@ -132,9 +168,9 @@ def worker(
     names = [program.name for program in loaded]
     if health:
         place = _place(health)
-        event_loop.run(_serve_with_health(rt, names, address_of(db), as_json, place))
+        event_loop.run(_serve_with_health(rt, names, address_of(db), as_json, place, chosen))
     else:
-        event_loop.run(_serve(rt, names, address_of(db), as_json))
+        event_loop.run(_serve(rt, names, address_of(db), as_json, chosen))
 
 
 def _place(given: str) -> tuple[str, int]:
@@ -146,7 +182,12 @@ def _place(given: str) -> tuple[str, int]:
 
 
 async def _serve_with_health(
-    rt: Runtime, names: list[str], address: str, as_json: bool, place: tuple[str, int]
+    rt: Runtime,
+    names: list[str],
+    address: str,
+    as_json: bool,
+    place: tuple[str, int],
+    chosen: EngineChoice,
 ) -> None:
     """It also answers before the store is open, and while the worker drains."""
     pages = {"/healthz": alive, "/readyz": readiness(HealthCheck(rt)), "/metrics": numbers(rt)}
@@ -157,7 +198,7 @@ async def _serve_with_health(
         raise InvalidDefinition(f"--health {place[0]}:{place[1]} cannot be served: {e}") from e
     try:
         say(Text(f"Health at http://{place[0]}:{server.port}/readyz", style=DIM))
-        await _serve(rt, names, address, as_json)
+        await _serve(rt, names, address, as_json, chosen)
     finally:
         server.close()
 
@@ -174,24 +215,29 @@ def _chosen(references: list[str], names: list[str]) -> list[Agent[Any] | Flow]:
     return [program for program in loaded if not names or program.name in names]
 
 
-async def _serve(rt: Runtime, names: list[str], address: str, as_json: bool) -> None:
-    stop = asyncio.Event()
+async def _serve(
+    rt: Runtime, names: list[str], address: str, as_json: bool, chosen: EngineChoice
+) -> None:
+    stop, supervisor = asyncio.Event(), Supervisor()
     _listen(stop)
     async with Runtime(address) as bare:  # what rested before this worker began is not its news
         told = {row.id: row.seq for row in await bare.runs(limit=1000)}
-    async with rt:
+    async with supervisor.watched(), rt, chosen.host(rt):
         worker = rt.worker
         worker.announce()
         listed = ", ".join(visible(name) for name in names)
         place = visible(without_password(address))
         say(
             Text(
-                f"Worker {os.getpid()} advances {listed} on {place}. Ctrl-C hands the runs back.",
+                f"Worker {os.getpid()} advances {listed} on {place}{chosen.through}. "
+                "Ctrl-C hands the runs back.",
                 style=DIM,
             )
         )
         reporter = asyncio.create_task(_report(rt, WorkerLog(set(names), told, as_json)))
+        supervisor.ready(f"advances {listed}")
         await stop.wait()
+        supervisor.stopping()
         say(Text("Stopping: tools in flight finish, then the runs are handed back.", style=DIM))
         reporter.cancel()
         await asyncio.gather(reporter, return_exceptions=True)

@@ -60,12 +60,16 @@ def _sentence(fleet: FleetView) -> str:
 
 def _print_workers(fleet: FleetView) -> None:
     rows = [_worker_cells(worker, fleet.now) for worker in fleet.workers]
+    terminal = out()
     wide = widths([WORKERS, *rows], len)
-    out().print(Text(_line(WORKERS, wide), style=DIM))
+    advances = WORKERS.index("ADVANCES")  # the one that may be long: it gives way to the others
+    others = sum(wide) - wide[advances] + 2 * (len(wide) - 1)
+    wide[advances] = max(12, min(wide[advances], terminal.width - others))
+    terminal.print(Text(_line(WORKERS, wide), style=DIM))
     for worker, row in zip(fleet.workers, rows, strict=True):
         line, begin = Text(_line(row, wide)), wide[0] + 2
         line.stylize(STATES[worker.state][1], begin, begin + wide[1])
-        out().print(line)
+        terminal.print(line)
 
 
 def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -14,12 +14,12 @@ from adjourn.cli.extras import NotInstalled, needs
 from adjourn.cli.terminal.format import count, duration
 from adjourn.cli.terminal.hints import command, quoted
 from adjourn.core.status import RUNNABLE, Status
-from adjourn.driver.identity import is_dead
+from adjourn.driver.process_identity import is_dead
 from adjourn.errors import InvalidDefinition, StoreError
 from adjourn.runtime.checkpoint import SECRET, key_ring
 from adjourn.runtime.file_limit import UNLIMITED, files_allowed
 from adjourn.runtime.runtime import Runtime
-from adjourn.stores.address import without_password
+from adjourn.stores.address import is_postgres, without_password
 from adjourn.stores.database import Database
 from adjourn.stores.fleet import Misfit
 from adjourn.stores.protocol import Filter, Halt
@@ -79,11 +79,11 @@ def store(database: Database, db: str | None) -> list[Finding]:
     if took > SLOW:
         found = [look("store", said, "It is slow", "put it on a local disk", commit=took)]
     if schema < newest:
-        advice = ("Migrate", command(db, "db migrate"))
+        advice = ("Upgrade", command(db, "db upgrade"))
         found.append(
             look(
                 "schema",
-                f"{schema}; this Adjourn makes {newest}, and migrates it when it opens it",
+                f"{schema}; this Adjourn makes {newest}, and upgrades it when it opens it",
                 *advice,
             )
         )
@@ -128,7 +128,7 @@ async def is_whole(database: Database, db: str | None, *, deep: bool) -> list[Fi
         return [
             *found,
             look(
-                "journals", "not checked: the schema is older", "Migrate", command(db, "db migrate")
+                "journals", "not checked: the schema is older", "Upgrade", command(db, "db upgrade")
             ),
         ]
     async with Runtime(database.address) as rt:
@@ -370,10 +370,10 @@ async def decisions(rt: Runtime) -> Finding:
     return fine("decisions", "not signed: whoever can write the file can decide", signed=False)
 
 
-async def users(rt: Runtime, path: Path, db: str | None) -> list[Finding]:
+async def users(rt: Runtime, place: str, db: str | None) -> list[Finding]:
     """Whether somebody may decide, and is in every group that something waits for."""
     try:
-        found = _users(path)
+        found = _users(place)
     except NotInstalled as e:
         return [look("users", str(e), "Install", "pip install 'adjourn[server]'")]
     if not found:
@@ -403,19 +403,22 @@ def _add_user(db: str | None, role: str, *more: str) -> str:
     return command(db, "user add", "NAME", options=("--role", role, *more))
 
 
-def _users(path: Path) -> "list[User]":
-    """The users beside a database. A file that is not there is not made."""
-    if not path.exists():
+def _users(place: str) -> "list[User]":
+    """The users of a database. A file that is not there is not made."""
+    if not is_postgres(place) and not Path(place).exists():
         return []
     with needs("server"):
         from adjourn.server.users import Users
-    kept = Users(str(path))
+    kept = Users(place)
     try:
         return kept.all()
     finally:
         kept.close()
 
 
-def unreadable(error: StoreError) -> Finding:
-    """A store that cannot even be opened."""
+def unreadable(error: StoreError, is_served: bool) -> Finding:
+    """A store that cannot even be opened; `is_served`: by a database server."""
+    if is_served:
+        advice = ("Check", "that the server runs, the address, the password and pg_hba.conf")
+        return wrong("server", str(error), *advice)
     return wrong("store", str(error), "Name another", "adjourn doctor --db PATH")

@@ -141,9 +141,25 @@ def err() -> Terminal:
     return Terminal(sys.stderr)
 
 
+_instead: list[Callable[[str], object]] = []
+
+
 def say(*lines: Line) -> None:
     """Talk to the person, beside the data."""
-    err().print(*lines)
+    if not _instead:
+        err().print(*lines)
+        return
+    for line in lines:
+        _instead[0](str(line))
+
+
+def say_instead(write: Callable[[str], object] | None) -> None:
+    """From now on nobody is talked to: what would be said is given to `write`; None: as before.
+
+    Args:
+        write: takes a line.
+    """
+    _instead[:] = [] if write is None else [write]
 
 
 def to_json(value: Any, indent: int | None = 2) -> str:
@@ -173,6 +189,12 @@ def print_line(value: Any) -> None:
 def is_attended() -> bool:
     """Whether a person can be asked: they see what is printed, and type."""
     return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
+
+
+def is_read() -> bool:
+    """Whether what is printed is taken as read: by the person at the terminal, or by the program
+    that has called this one. What a person sends through a pipe may be cut or thrown away."""
+    return sys.stdout.isatty() or not (sys.stdin.isatty() or sys.stderr.isatty())
 
 
 def fit(text: str, width: int) -> str:

@@ -1,6 +1,7 @@
 """Halts in a terminal: each with how many runs it holds, and a warning for a name that nothing has."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -15,30 +16,58 @@ from adjourn.views.halt_scope import HaltScope
 from adjourn.views.visible import visible
 
 
-def print_halts(halts: Sequence[Halt], found: SurveyedHalts, as_json: bool) -> None:
-    """Print the halts that are on.
+@dataclass(frozen=True, slots=True)
+class LiftedHalt:
+    """A halt that was lifted just now: how many runs it held, and how many another halt still holds."""
+
+    halt: Halt
+    held: int
+    still_held: int
+
+
+def print_halts(
+    halts: Sequence[Halt], found: SurveyedHalts, as_json: bool, lifted: LiftedHalt | None = None
+) -> None:
+    """Print the halts that are on, after the one that was lifted.
 
     Args:
         halts: the halts.
         found: what they hold.
         as_json: as data.
+        lifted: the halt that was lifted just now.
     """
     scopes = {item.scope: item for item in found.items}
     if as_json:
         print_json([_data(halt, scopes) for halt in halts])
         return
     terminal = out()
+    if lifted is not None:
+        terminal.print(_lifted_line(lifted, found.complete))
     for halt in halts:
-        terminal.print(
-            Text.assemble(
-                ("■ halted  ", "red"),
-                visible(halt.scope),
-                f"  by {visible(halt.by)}: {visible(halt.reason)}",
-                f"  ({held_words(scopes[halt.scope], found.complete)})",
-            )
-        )
+        held = f"  ({held_words(scopes[halt.scope], found.complete)})"
+        terminal.print(halt_line(halt) + held)
     if not halts:
-        terminal.print("Nothing is halted.")
+        terminal.print("Nothing is halted." if lifted is None else "Nothing else is halted.")
+
+
+def _lifted_line(lifted: LiftedHalt, complete: bool) -> str:
+    """What was lifted, and for how many runs: they are counted before, for they continue at once."""
+    free = max(0, lifted.held - lifted.still_held)
+    at_least = "" if complete else "at least "
+    words = f"{at_least}{free} {_plural(free, 'run')} no longer held"
+    if lifted.still_held:
+        words += f", {lifted.still_held} still held by another halt"
+    return f"lifted    {visible(halt_words(lifted.halt))}  ({words})"
+
+
+def halt_words(halt: Halt) -> str:
+    """A halt: `tool:refund  by ana: incident 7`; names are as they were recorded."""
+    return f"{halt.scope}  by {halt.by}: {halt.reason}"
+
+
+def halt_line(halt: Halt) -> Text:
+    """A halt as a line."""
+    return Text.assemble(("■ halted  ", "red"), visible(halt_words(halt)))
 
 
 def print_would_halt(found: SurveyedHalts, wanted: str, as_json: bool) -> None:

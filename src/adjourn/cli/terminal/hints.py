@@ -4,11 +4,19 @@ be pasted."""
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from typer._click.core import ParameterSource
+from typer._click.globals import get_current_context
 
 from adjourn.cli.opened_database import DEFAULT
+from adjourn.cli.tenant_option import FOR_TENANTS, tenant
+from adjourn.cli.tenant_option import VARIABLE as TENANT
 from adjourn.core.failure_likeness import likeness
+from adjourn.core.files import file_fields
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.secret_places import has_secrets
 from adjourn.stores.address import VARIABLE, without_password
 from adjourn.views.visible import visible
 
@@ -39,8 +47,8 @@ def _escaped(char: str) -> str:
 
 
 def command(db: str | None, verb: str, *arguments: str, options: Sequence[str] = ()) -> str:
-    """`adjourn VERB ARGUMENTS OPTIONS`, with `--db` where the command would otherwise look
-    elsewhere.
+    """`adjourn VERB ARGUMENTS OPTIONS`, with `--db` and `--tenant` where the command would otherwise
+    look elsewhere.
 
     Args:
         db: the database as it was named; None for the usual one.
@@ -53,10 +61,42 @@ def command(db: str | None, verb: str, *arguments: str, options: Sequence[str] =
         named = []
     else:
         named = ["--db", without_password(db)]
+    working_for = tenant()
+    if working_for != os.environ.get(TENANT, "") and verb in FOR_TENANTS:
+        named += ["--tenant", working_for]
     said, more = map(quoted, arguments), map(quoted, (*options, *named))
     if any(word.startswith("-") for word in arguments):  # not an option, although it looks like one
         return " ".join(["adjourn", verb, *more, "--", *said])
     return " ".join(["adjourn", verb, *said, *more])
+
+
+def typed_again(db: str | None, changes: Mapping[str, str]) -> str:
+    """The command that is running as it was typed, with some of it changed.
+
+    Args:
+        db: the database as it was named; None for the usual one.
+        changes: other values, by the names of the parameters.
+    """
+    context = get_current_context()
+    arguments, options = list[str](), list[str]()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        is_typed = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+        if name == "db" or not (is_typed or name in changes):
+            continue
+        given: Any = changes.get(name, context.params.get(name))
+        if parameter.param_type_name == "argument":
+            arguments += cast("list[str]", given) if isinstance(given, list) else [str(given)]
+        elif given is True:
+            options.append(parameter.opts[0])
+        elif isinstance(given, list | tuple):
+            options += [
+                word for one in cast("list[str]", given) for word in (parameter.opts[0], one)
+            ]
+        else:
+            options += [parameter.opts[0], str(given)]
+    verb = context.command_path.partition(" ")[2]
+    return command(db, verb, *arguments, options=options)
 
 
 def how_to_decide(db: str | None, interrupt: Interrupt) -> list[tuple[str, str]]:
@@ -77,4 +117,10 @@ def how_to_decide(db: str | None, interrupt: Interrupt) -> list[tuple[str, str]]
         if together:
             return [*said, ("All", command(db, "retry", interrupt.ref, options=("--all", *seen)))]
         return said
-    return [("Answer", command(db, "answer", interrupt.ref, "VALUE", options=seen))]
+    files: list[str] = []
+    for field in file_fields(interrupt.answer_schema):
+        files += ["--file", f"{field}=PATH" if field else "PATH"]
+    value = ["VALUE"]
+    if has_secrets(interrupt.answer_schema) or files[1:] == ["PATH"]:  # a secret is typed
+        value = []
+    return [("Answer", command(db, "answer", interrupt.ref, *value, options=(*files, *seen)))]

@@ -1,6 +1,7 @@
 """What waits for a person, complete and exact: what would run, why it asks, and last the agent's
 own words."""
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,6 +10,7 @@ from msgspec.structs import asdict
 from rich.cells import cell_len
 from rich.text import Text
 
+from adjourn.cli.loaded_run import records_of
 from adjourn.cli.terminal.console import wrap
 from adjourn.cli.terminal.format import (
     BRIEF,
@@ -21,15 +23,22 @@ from adjourn.cli.terminal.format import (
     exact,
     grouped,
 )
+from adjourn.cli.terminal.halt_line import halt_words
 from adjourn.cli.terminal.hints import quoted
 from adjourn.cli.terminal.value_rows import fields, marked, rows, schema_word
+from adjourn.core.halt import scopes
+from adjourn.core.ids import parse_fork
 from adjourn.core.interrupt import Interrupt, Seat, unsigned
 from adjourn.core.state import State
 from adjourn.core.status import RunStatus
+from adjourn.errors import AdjournError
+from adjourn.runtime.erasure_verbs import check_content
 from adjourn.runtime.runtime import Runtime
+from adjourn.stores.protocol import Halt, Store
 from adjourn.views.audit_entry import AuditEntry
 from adjourn.views.call_outcome import CallOutcome
-from adjourn.views.decision_view import decision_line
+from adjourn.views.decision_view import EarlierApproval, decision_line
+from adjourn.views.fork_preview import ForkPreview, OriginCall, fork_preview
 from adjourn.views.interrupt_view import InterruptView, view_of
 from adjourn.views.seen_before import NOTHING, SeenBefore, seen_before
 from adjourn.views.timeline import Numbered, Timeline
@@ -39,8 +48,10 @@ from adjourn.views.words import (
     EXPIRY,
     OUTCOMES,
     PROSE,
+    REPEATS,
     InterruptStatus,
     OutcomeState,
+    RepeatState,
     interrupt_title,
     payload_line,
 )
@@ -54,6 +65,10 @@ class Item:
     view: InterruptView
     now: float
     before: SeenBefore = NOTHING
+    halts: Sequence[Halt] = ()
+    """The halts that are on and would stop what it is about."""
+    origin: ForkPreview | None = None
+    """What its run has of its origin, if it is a fork."""
 
     @property
     def is_open(self) -> bool:
@@ -83,18 +98,20 @@ def title(interrupt: Interrupt) -> str:
         tool = interrupt.call.tool
     else:
         tool = ""
-    return interrupt_title(interrupt.kind, interrupt.type, tool)
+    return interrupt_title(interrupt.kind, interrupt.type, tool, interrupt.payload)
 
 
-async def look(rt: Runtime, interrupt: Interrupt) -> Item:
-    """Read what surrounds an interrupt."""
+async def look(rt: Runtime, interrupt: Interrupt, *, unread: bool = False) -> Item:
+    """Read what surrounds an interrupt; `unread`: also if that cannot be read here."""
     store = rt.store
-    row, records = await store.get(interrupt.run_id), await store.load(interrupt.run_id)
+    row = await store.get(interrupt.run_id)
+    records = await records_of(store, interrupt.run_id, unread=unread)
     audit = await store.audit(interrupt.run_id, limit=1000)
     attempts = [
         AuditEntry.of(line) for line in audit if line.entry.get("interrupt") == interrupt.local
     ]
-    status = row.shown(store.now(), await rt.halted())
+    halts = await rt.halts()
+    status = row.shown(store.now(), [halt.scope for halt in halts])
     item = item_of(
         records, interrupt, store.now(), title=row.title, run_status=status, attempts=attempts
     )
@@ -102,7 +119,26 @@ async def look(rt: Runtime, interrupt: Interrupt) -> Item:
     async def timeline(run: str) -> Timeline:
         return Timeline.of(await store.load(run))
 
-    return replace(item, before=await seen_before(store, interrupt, timeline))
+    tool = interrupt.call.tool if interrupt.call else ""
+    touched = scopes((row.program, *item.view.agents), tool)
+    return replace(
+        item,
+        before=await seen_before(store, interrupt, timeline),
+        origin=await _origin(store, item.view.forked_from),
+        halts=[halt for halt in halts if halt.scope in touched],
+    )
+
+
+async def _origin(store: Store, forked_from: str) -> ForkPreview | None:
+    """What a fork has of its origin; None for a run that is none, or whose origin is gone."""
+    of, at = parse_fork(forked_from)
+    if not of:
+        return None
+    try:
+        records = check_content(of, await store.load(of))
+    except AdjournError:
+        return None
+    return fork_preview(records, at, "keep")
 
 
 def item_of(
@@ -199,8 +235,9 @@ def _came(outcome: CallOutcome) -> str:
 
 def _facts(item: Item) -> Iterator[tuple[str, str]]:
     i = item.interrupt
-    if i.disowned:
-        yield "open", f"again: {unsigned(i.disowned)}"
+    yield from _halted(item)
+    yield from _forked(item)
+    yield from _again(item)
     if i.call and (why := ": ".join(part for part in (i.call.reason, i.call.rule) if part)):
         yield "why", why
     if i.call and i.call.effect:
@@ -217,24 +254,107 @@ def _facts(item: Item) -> Iterator[tuple[str, str]]:
         yield "choice", f"{name}: {what}"
     if i.escalated:
         yield "escalated", "nobody decided in time"
+    if item.view.assigned_to:
+        yield "for", item.view.assigned_to
+    for note in item.view.notes:
+        if note.text:
+            yield "said", f"{note.by}, {duration(item.now - note.at)} ago: {note.text}"
     yield "expires", _expiry(i, item.now)
-    yield "digest", grouped(i.digest)
+    yield "digest", _digests(item)
     yield "run", i.run_id
     yield "item", quoted(i.ref)
 
 
-def seats_line(i: Interrupt) -> str:
-    """Who must agree and who has: `2 of 3: finance ana · leads – · anybody but eve bob`. "" if one
-    person, whoever it is, will do.
+def _again(item: Item) -> Iterator[tuple[str, str]]:
+    """Why it is asked once more."""
+    if earlier := item.view.earlier:
+        yield "again", earlier_line(earlier)
+    if item.interrupt.disowned:
+        yield "open", f"again: {unsigned(item.interrupt.disowned)}"
 
-    Names are as they were recorded.
+
+def _digests(item: Item) -> str:
+    """Of what is asked; of what was edited, also of what was approved."""
+    asked, approved = grouped(item.interrupt.digest), item.view.approved_digest
+    return f"{asked} → {grouped(approved)}, as approved" if approved else asked
+
+
+def _forked(item: Item) -> Iterator[tuple[str, str]]:
+    """What the origin of a fork did: what is inherited as done, and what may be done twice."""
+    if item.origin is None:
+        return
+    for call in item.origin.inherited:
+        yield "done", f"inherited: {_origin_line(call, item.now)}; it is not run again"
+    for call in item.origin.later:
+        twice = ""
+        if item.interrupt.call and call.tool == item.interrupt.call.tool:
+            twice = "; approving it here does it a second time"
+            if call.left == RepeatState.ASKED:
+                twice = "; approving both does it twice"
+        yield "origin", f"{_origin_line(call, item.now)}{twice}"
+
+
+def _origin_line(call: OriginCall, now: float) -> str:
+    said = f"{call.tool} {arguments(call.arguments)}".rstrip()
+    parts = [f"{said}: {REPEATS[call.left]}"]
+    if call.at:
+        parts.append(f"{duration(now - call.at)} ago")
+    if call.by:
+        parts.append(f"approved by {' and '.join(call.by)}")
+    return ", ".join(parts)
+
+
+def earlier_line(earlier: EarlierApproval) -> str:
+    """Why it is asked again: whose approval no longer counts."""
+    who = " and ".join(earlier.by) or "somebody"
+    when = time.strftime("%H:%M", time.localtime(earlier.at))
+    if earlier.valid_for:
+        return f"the approval of {when} by {who} had expired before the call ran"
+    return f"the approval of {when} by {who} no longer covers it"
+
+
+def _halted(item: Item) -> Iterator[tuple[str, str]]:
+    for halt in item.halts:
+        yield "halted", f"{halt_words(halt)}; until it is lifted, it can only be denied"
+
+
+def seats_line(i: Interrupt) -> str:
+    """Who must still agree, and who has: `1 more person: finance ana · leads – · anybody but eve
+    ana`. "" if one person, whoever it is, will do.
+
+    One person may sit in seats of several rules, so seats alike of different rules are one. Names
+    are as they were recorded.
     """
-    seats = i.slots
+    seats = _distinct(i.slots)
     if not seats or (len(seats) == 1 and not seats[0].groups and not seats[0].not_requester):
         return ""
-    filled = sum(1 for seat in seats if seat.filled_by)
     listed = (f"{_who(seat, i.requesters)} {seat.filled_by or '–'}" for seat in seats)
-    return f"{filled} of {len(seats)}: {' · '.join(listed)}"
+    return f"{_still_needed(i.slots)}: {' · '.join(listed)}"
+
+
+def _distinct(seats: Sequence[Seat]) -> list[Seat]:
+    """Of seats that are alike, those of the rule that has most of them."""
+    alike: dict[tuple[Any, ...], dict[str, list[Seat]]] = {}
+    for seat in seats:
+        rules = alike.setdefault((seat.groups, seat.not_requester), {})
+        rules.setdefault(seat.rule, []).append(seat)
+    return [seat for rules in alike.values() for seat in max(rules.values(), key=len)]
+
+
+def _still_needed(seats: Sequence[Seat]) -> str:
+    """How many people are still needed, in words: as many as the rule with most empty seats; more
+    where nobody is in the groups of other rules as well."""
+    empty: dict[str, list[Seat]] = {}
+    for seat in seats:
+        if not seat.filled_by:
+            empty.setdefault(seat.rule, []).append(seat)
+    most = max(empty.values(), key=len, default=list[Seat]())
+    groups = {seat.groups for rule in empty.values() for seat in rule if seat.groups}
+    words = "at least " if groups - {seat.groups for seat in most} else ""
+    words += f"{len(most)} "
+    if any(seat.filled_by for seat in seats):
+        words += "more "
+    return words + ("person" if len(most) == 1 else "people")
 
 
 def _who(seat: Seat, requesters: Sequence[str]) -> str:

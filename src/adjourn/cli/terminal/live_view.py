@@ -11,7 +11,7 @@ from rich.text import Text
 from adjourn.cli.terminal.console import WIDE, fit, print_line, wrap
 from adjourn.cli.terminal.format import DIM, STEPS, duration, exact, money, status_mark
 from adjourn.cli.terminal.screen import Screen
-from adjourn.cli.terminal.step_line import line
+from adjourn.cli.terminal.step_line import file_lines, line
 from adjourn.cli.terminal.value_rows import marked
 from adjourn.core.belief import FoldAgain
 from adjourn.core.ids import depth, undo_target
@@ -167,6 +167,10 @@ class TextView(LiveView):
         if step.kind == StepKind.MODEL and isinstance(step.said, str):
             self._whole[step.path] = step.said
         yield from self._lines(step)
+        margin = " " * cell_len(self._head("", " ", "", "", "  " * step.depth, 0.0).plain)
+        for file in file_lines(step):
+            for piece in wrap(file, max(20, self.screen.terminal.width - len(margin) - 1)):
+                yield Text.assemble(margin, marked(piece))
 
     def _lines(self, step: TimelineStep) -> Iterator[Text]:
         glyph, colour = STEPS.get(step.status, (" ", ""))

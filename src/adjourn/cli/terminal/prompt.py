@@ -10,16 +10,22 @@ from typing import Any, Literal, TypeVar, cast
 
 from rich.text import Text
 
+from adjourn.cli.given_files import one_file
 from adjourn.cli.terminal.console import err, say
 from adjourn.cli.terminal.format import DIM, exact
 from adjourn.cli.terminal.value_rows import fields, rows, schema_word
 from adjourn.core.codec import loads
+from adjourn.core.files import file_fields
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.schema import check
+from adjourn.core.secret_places import has_secrets, without_secrets
+from adjourn.core.standing_decision import Standing
 from adjourn.errors import Invalid, InvalidAnswer
 from adjourn.views.visible import visible
 
 T = TypeVar("T")
+STDIN = "-"
+"""In the place of a value: it comes from the standard input."""
 POLL = 0.1
 """Seconds between two looks at whether a question still stands."""
 
@@ -50,6 +56,7 @@ class Choice:
     edit: dict[str, Any] | None = None
     scope: Literal["once", "run"] = "once"
     note: str = ""
+    stands: Standing | None = None
 
 
 def read(question: Text) -> str:
@@ -211,6 +218,8 @@ def parse(text: str, schema: Any) -> Any:
         wanted: Any = cast("dict[str, Any]", schema).get("type")
     else:
         wanted = None
+    if file_fields(schema) == [""] and not text.startswith("{"):  # else a file of the run
+        return one_file(text).ref
     if wanted == "string" and not text.startswith('"'):
         return text
     try:
@@ -221,21 +230,98 @@ def parse(text: str, schema: Any) -> Any:
         return text
 
 
+def is_secret(interrupt: Interrupt) -> bool:
+    """Whether the answer to a question is one, or has one in it."""
+    return interrupt.kind == "question" and has_secrets(interrupt.answer_schema)
+
+
+def given_answer(interrupt: Interrupt, value: str | None, *, text: bool = False) -> Any:
+    """What a command line gives as the answer. A secret is never taken from its arguments, where
+    other processes and the shell's history have it: it is typed without an echo, or piped in.
+
+    Args:
+        interrupt: what is answered.
+        value: of the command line; None if there is none.
+        text: it is a string, even if it looks like JSON.
+    """
+    schema = None
+    if interrupt.kind == "question":
+        schema = interrupt.answer_schema
+    if is_secret(interrupt):
+        if value is not None and value != STDIN:
+            raise Invalid(
+                "the answer is a secret, and arguments of a command are not",
+                consequence="nothing was recorded, the question stays open; what you gave may be in "
+                "the history of your shell",
+                advice=f"leave VALUE out and type it, or pipe it in and write {STDIN} for VALUE",
+            )
+        return parse(_typed_or_piped(), schema)
+    if value is None:
+        raise Invalid("VALUE is missing: only a secret is asked for")
+    if text:
+        return value
+    return parse(value, schema)
+
+
+def _typed_or_piped() -> str:
+    if sys.stdin.isatty():
+        try:
+            return read_secret()
+        except DecideLater:
+            raise Invalid("nothing was typed", consequence="the question stays open") from None
+    piped = sys.stdin.read().removesuffix("\n")
+    if not piped:
+        raise Invalid("nothing came in", advice="pipe the secret in, or run it at a terminal")
+    return piped
+
+
+def read_secret() -> str:
+    """A line from the terminal that it does not show; raises `DecideLater` at the end of input."""
+    from getpass import getpass
+
+    while True:
+        _throw_away()
+        try:
+            typed = getpass("answer, not shown › ")
+        except EOFError:
+            raise DecideLater from None
+        if typed.strip():
+            return typed
+
+
 def _question(interrupt: Interrupt) -> Choice:
     schema = interrupt.answer_schema
     if isinstance(schema, dict) and schema.get("type") == "boolean":
         return Choice("answer", confirm("Your answer?"))
     say(Text(f"The answer is {schema_word(schema)}. Ctrl-D leaves it for later.", style=DIM))
     while True:
-        typed = read(Text.assemble("answer ", ("› ", DIM)))
+        if has_secrets(schema):
+            typed = read_secret()
+        else:
+            typed = read(Text.assemble("answer ", ("› ", DIM)))
         try:
-            value = parse(typed, schema)
+            value = _with_files(parse(typed, schema), schema)
             check(schema, value, "answer")
         except Invalid as e:
-            say(f"  {visible(str(e))}")
+            if has_secrets(schema):
+                say("  That does not fit, and is a secret: it is not shown. Type it again.")
+            else:
+                say(f"  {visible(str(e))}")
             continue
-        if confirm(f"Answer {exact(value)}?"):
+        if confirm(f"Answer {exact(without_secrets(schema, value))}?"):
             return Choice("answer", value)
+
+
+def _with_files(value: Any, schema: Any) -> Any:
+    """An object with the files that its schema has beside it, each asked for by its path."""
+    if not isinstance(value, dict):
+        return value
+    made = cast("dict[str, Any]", value)
+    for name in file_fields(schema):
+        if name and name not in made:
+            path = read(Text.assemble(f"{visible(name)}, the path of a file ", ("› ", DIM)))
+            made[name] = one_file(path).ref
+    return made
 
 
 def _choice(interrupt: Interrupt) -> Choice:

@@ -6,15 +6,7 @@ from rich.text import Text
 
 from adjourn.cli.terminal.activity_line import activity_line
 from adjourn.cli.terminal.console import Terminal, fit, widths
-from adjourn.cli.terminal.format import (
-    DIM,
-    STATUSES,
-    age,
-    brief,
-    money,
-    short_id,
-    status_mark,
-)
+from adjourn.cli.terminal.format import DIM, STATUSES, age, brief, money, short_id, status_mark
 from adjourn.views.run_view import RunView
 from adjourn.views.visible import visible
 

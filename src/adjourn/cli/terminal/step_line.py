@@ -1,6 +1,7 @@
-"""A step in one line."""
+"""A step in one line, and its files in one each."""
 
 from adjourn.cli.terminal.format import arguments, exact
+from adjourn.core.files import described
 from adjourn.views.timeline_step import TimelineStep
 from adjourn.views.visible import visible
 from adjourn.views.words import StepKind
@@ -15,3 +16,8 @@ def line(step: TimelineStep) -> str:
     if step.said is not None:
         return exact(step.said)
     return visible(step.text)
+
+
+def file_lines(step: TimelineStep) -> list[str]:
+    """Its files, each with its name, its type and its size."""
+    return [visible(described(ref)) for ref in step.files]

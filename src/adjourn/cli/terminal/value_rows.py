@@ -9,6 +9,7 @@ from rich.text import Text
 
 from adjourn.cli.terminal.console import wrap
 from adjourn.cli.terminal.format import DIM, count, exact
+from adjourn.core.files import file_fields
 from adjourn.views.visible import hidden, visible
 
 _TYPES = {
@@ -84,6 +85,8 @@ def schema_word(schema: Any) -> str:
     if not isinstance(schema, dict) or not schema:
         return "any JSON value"
     known = cast("dict[str, Any]", schema)
+    if file_fields(known) == [""]:
+        return "a file: write its path"
     if "enum" in known:
         return "one of " + ", ".join(map(exact, known["enum"]))
     if set(known) <= {"type", "title", "description"} and known.get("type") in _TYPES:

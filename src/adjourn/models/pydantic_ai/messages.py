@@ -24,6 +24,7 @@ from adjourn.core.messages import (
     FOUND,
     AssistantMessage,
     Delta,
+    FilePart,
     ModelRequest,
     Opaque,
     Reply,
@@ -39,6 +40,7 @@ from adjourn.core.messages import (
 )
 from adjourn.core.usage import Usage
 from adjourn.errors import Invalid, ModelError
+from adjourn.models.pydantic_ai.files import check_taken, our_file, prompt, result, their_file
 
 GO_ON = "You were interrupted here. Please go on."
 """Said for the user after a thought that was cut off: providers want the last word to be somebody
@@ -58,10 +60,13 @@ class ProviderRequest:
     parameters: ModelRequestParameters
 
     @classmethod
-    def of(cls, model: ProviderModel, request: ModelRequest) -> "ProviderRequest":
+    def of(
+        cls, model: ProviderModel, request: ModelRequest, name: str = "the model"
+    ) -> "ProviderRequest":
         """`request`, for `model`. Nothing is sent yet."""
         settings = dict(request.settings or {})
-        leaves = list(_leaves(model))
+        leaves = list(leaves_of(model))
+        check_taken(leaves, request, name)
         if not any("max_retries" in leaf.unsupported_settings for leaf in leaves):
             # Retries are ours: each attempt is counted, recorded and can be interrupted.
             settings.setdefault("max_retries", 0)
@@ -93,6 +98,10 @@ class ProviderRequest:
             model_request_parameters=self.parameters,
         )
 
+    async def once(self) -> theirs.ModelResponse:
+        """Send it, and take what comes back as it is, also if it is not an answer yet."""
+        return await self.model.request(self.messages, self.settings, self.parameters)
+
     async def whole(self) -> theirs.ModelResponse:
         """Send it to a model that does not stream."""
         return await direct.model_request(
@@ -101,6 +110,17 @@ class ProviderRequest:
             model_settings=self.settings,
             model_request_parameters=self.parameters,
         )
+
+
+async def continued(
+    model: ProviderModel, suspended: theirs.ModelResponse, timeout: float
+) -> theirs.ModelResponse:
+    """What has become of a response that was not ready."""
+    asked = theirs.ModelRequest(parts=[theirs.UserPromptPart(content="")])
+    settings = ModelSettings(timeout=timeout)
+    if "max_retries" not in model.unsupported_settings:
+        settings["max_retries"] = 0
+    return await model.request([asked, suspended], settings, ModelRequestParameters())
 
 
 def refresh(model: ProviderModel) -> None:
@@ -117,10 +137,10 @@ def refresh(model: ProviderModel) -> None:
 def streams(model: ProviderModel) -> bool:
     """False if the model is known not to stream; one that only says so when asked raises
     NotImplementedError."""
-    return all(getattr(leaf, "stream_function", leaf) is not None for leaf in _leaves(model))
+    return all(getattr(leaf, "stream_function", leaf) is not None for leaf in leaves_of(model))
 
 
-def _leaves(model: ProviderModel) -> Iterator[ProviderModel]:
+def leaves_of(model: ProviderModel) -> Iterator[ProviderModel]:
     """The models that talk to a provider, inside wrappers and fallbacks."""
     inside: Any = getattr(model, "models", None) or getattr(model, "wrapped", None)
     if inside is None:
@@ -129,7 +149,7 @@ def _leaves(model: ProviderModel) -> Iterator[ProviderModel]:
         for part in cast(
             "list[ProviderModel]", inside if isinstance(inside, list | tuple) else [inside]
         ):
-            yield from _leaves(part)
+            yield from leaves_of(part)
 
 
 def history(request: ModelRequest, systems: set[str]) -> list[theirs.ModelMessage]:
@@ -152,12 +172,11 @@ def history(request: ModelRequest, systems: set[str]) -> list[theirs.ModelMessag
 
     for message in request.messages:
         if isinstance(message, UserMessage):
-            told.append(theirs.UserPromptPart(message.text))
+            told.append(theirs.UserPromptPart(prompt(message, request)))
         elif isinstance(message, ToolResult):
-            results.append(
-                theirs.ToolReturnPart(message.tool, _result_text(message.content), message.call_id)
-            )
-        elif (response := _response(message, systems)) is not None:
+            content = result(message, request, _result_text(message.content))
+            results.append(theirs.ToolReturnPart(message.tool, content, message.call_id))
+        elif (response := _response(message, systems, request)) is not None:
             turn()
             sent.append(response)
     turn()
@@ -170,7 +189,9 @@ def _result_text(content: Any) -> str:
     return codec.encode(content).decode()
 
 
-def _response(message: AssistantMessage, systems: set[str]) -> theirs.ModelResponse | None:
+def _response(
+    message: AssistantMessage, systems: set[str], request: ModelRequest
+) -> theirs.ModelResponse | None:
     if message.interrupted:
         # Its thinking has no signature and its calls no end: only the words can be said again.
         if message.text.strip():
@@ -182,7 +203,10 @@ def _response(message: AssistantMessage, systems: set[str]) -> theirs.ModelRespo
         details = message.details or {}
         parts = []
         for part in message.parts:
-            plain = _part(part, details.get("provider_name"), systems)
+            if isinstance(part, FilePart):
+                plain = their_file(part, request)
+            else:
+                plain = _part(part, details.get("provider_name"), systems)
             if plain is not None:
                 parts.append(plain)
     if not parts:
@@ -277,7 +301,7 @@ def reply(response: theirs.ModelResponse, request: ModelRequest, name: str) -> R
     can be told apart."""
     if response.state == "suspended":
         raise ModelError(
-            f"{name} answered with a job to wait for; background mode is not supported, switch it off"
+            f"{name} answered with a job to wait for; take it with model=background(…) of adjourn.models"
         )
     if response.state != "complete":
         raise ModelError(
@@ -320,6 +344,8 @@ def _our_part(part: theirs.ModelResponsePart, plain: dict[str, Any], taken: set[
             args=_arguments(part.args),
             details=_kept(plain, "part_kind", "tool_name", "tool_call_id", "args"),
         )
+    if isinstance(part, theirs.FilePart):
+        return our_file(part, _kept(plain, "part_kind", "content"))
     return Opaque(details=_sound(plain))
 
 

@@ -6,15 +6,17 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
-from typing import TYPE_CHECKING, cast
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from adjourn.core.messages import Delta, ModelRequest, Reply, TextDelta
 from adjourn.errors import AdjournError, InvalidDefinition, ModelError
-from adjourn.models.model import Model
+from adjourn.models.model import Model, ModelChain
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as ProviderModel
+
+    from adjourn.models.prices import Prices
 
 EXTRAS = ("anthropic", "bedrock", "google", "groq", "mistral", "openai")
 """The providers with an extra of our own. Most others speak OpenAI's protocol and need that one."""
@@ -52,6 +54,24 @@ def resolve(model: object) -> Model:
     )
 
 
+def model_chain(given: Any, prices: "Prices | None") -> ModelChain:
+    """What a user may pass as `model=`: one model, or a list of them."""
+    if isinstance(given, list | tuple):
+        models = cast("Sequence[object]", given)
+        if not models:
+            raise InvalidDefinition(
+                "model= is an empty list: a chain of models needs at least one model"
+            )
+    else:
+        models = (given,)
+    found = [resolve(model) for model in models]
+    if prices is not None:
+        from adjourn.models.prices import with_prices
+
+        found = [with_prices(model, prices) for model in found]
+    return ModelChain(tuple(found))
+
+
 class PydanticAIModel:
     """A provider string, or any pydantic-ai `Model` object, as our `Model`.
 
@@ -61,6 +81,8 @@ class PydanticAIModel:
     passed in stays its owner's to close; connections that are made for a string are shared by all
     its users on one event loop, and closed with that loop.
     """
+
+    takes_files = True
 
     def __init__(self, model: "str | ProviderModel") -> None:
         self._given = model
@@ -75,23 +97,67 @@ class PydanticAIModel:
     def __repr__(self) -> str:
         return f"PydanticAIModel({self.name!r})"
 
+    def is_price_listed(self) -> bool | None:
+        """Whether the price list of the provider library has it; None if that is not installed
+        here, as in a process that only reads and decides."""
+        try:
+            from genai_prices.data_snapshot import get_snapshot
+        except ImportError:
+            return None
+        provider, _, model = self.name.partition(":")
+        # one provider has several endpoints: openai-responses, google-gla
+        for known_as in (provider, provider.partition("-")[0], None):
+            try:
+                get_snapshot().find_provider_model(model, None, known_as, None)
+            except LookupError:
+                continue
+            return True
+        return False
+
+    async def file_refusal(self, ref: dict[str, Any], data: bytes) -> str:
+        """That it does not take a file, found out without asking the provider; "" if it does, or if
+        the provider's library is not installed here.
+
+        Args:
+            ref: what a record says of the file.
+            data: its bytes.
+        """
+        try:
+            await _load(self.name)
+            model = await asyncio.to_thread(_keyless, self._given)
+        except AdjournError:
+            return ""
+        from adjourn.models.pydantic_ai.files import refusal
+        from adjourn.models.pydantic_ai.messages import leaves_of
+
+        return refusal(leaves_of(model), ref, data, self.name)
+
+    async def provider_model(self) -> "ProviderModel":
+        """The provider library's own, usable on this event loop."""
+        await _load(self.name)
+        from adjourn.models.pydantic_ai.messages import refresh
+
+        if isinstance(self._given, str):
+            model = await _opened(self._given)
+        else:
+            model = self._given
+        refresh(model)
+        return model
+
     async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
         """See `Model.request`. A model that cannot stream gives its whole text as one delta."""
         await _load(self.name)
         from adjourn.models.pydantic_ai import messages as translate
+        from adjourn.models.pydantic_ai.open_response import hung_up
 
         try:
-            if isinstance(self._given, str):
-                model = await _opened(self._given)
-            else:
-                model = self._given
-            translate.refresh(model)
-            question = translate.ProviderRequest.of(model, request)
+            model = await self.provider_model()
+            question = translate.ProviderRequest.of(model, request, self.name)
             response = None
             if question.streams:
                 opened = False
                 try:
-                    async with question.stream() as stream:
+                    async with hung_up(model), question.stream() as stream:
                         opened = True
                         async for event in stream:
                             if (delta := translate.delta(event)) is not None:
@@ -164,12 +230,28 @@ async def _load(name: str) -> None:
         _loaded = True
 
 
-def _build(name: str) -> "ProviderModel":
+def _keyless(given: "str | ProviderModel") -> "ProviderModel":
+    """A model to look at, also in a process that has no key for its provider: it asks nobody."""
+    if not isinstance(given, str):
+        return given
+    try:
+        return _build(given)
+    except ModelError:
+        from pydantic_ai.providers import Provider, infer_provider_class
+
+        def keyless(provider: str) -> Provider[Any]:
+            made: Any = infer_provider_class(provider)
+            return made(api_key="none")
+
+        return _build(given, provider_factory=keyless)
+
+
+def _build(name: str, **how: Any) -> "ProviderModel":
     from pydantic_ai.exceptions import UserError
     from pydantic_ai.models import infer_model
 
     try:
-        return infer_model(name)
+        return infer_model(name, **how)
     except ImportError as e:
         wanted = re.search(r"pydantic-ai-slim\[([\w-]+)\]", str(e))
         raise _not_installed(name, wanted[1] if wanted else "openai", e) from e

@@ -6,39 +6,80 @@ from typing import Any
 from adjourn.core.codec import legible
 from adjourn.errors import AdjournError, Invalid, UnknownRun
 from adjourn.runtime.bulk_verbs import MOST, BulkOutcome, BulkVerb
-from adjourn.runtime.run_list import run_list
 from adjourn.server.api.decider import check_decider
-from adjourn.server.api_request import ApiRequest
+from adjourn.server.api_request import MAX_BODY, ApiRequest, Operation, reaches
 from adjourn.server.problem import error_members
+from adjourn.server.rights import Right
+from adjourn.server.run_access import refusal, visible_runs
+from adjourn.server.schemas import (
+    FLAG,
+    KEY,
+    LABEL,
+    NOTE,
+    SEARCH,
+    STATUS,
+    TIME,
+    WORD,
+    Schema,
+    answer,
+    several,
+    thing,
+)
 from adjourn.stores.protocol import Filter
 from adjourn.views.bulk_view import BulkItem, BulkPreview, RefusedDecision
 
+FILTERS: dict[str, Schema] = {
+    "agent": SEARCH,
+    "session": SEARCH,
+    "label": LABEL,
+    "since": TIME,
+    "until": TIME,
+}
+CHOSEN_RUNS: dict[str, Schema] = {
+    "runs": {"type": "array", "items": KEY, "minItems": 1, "maxItems": MOST},
+    "where": {**thing((), status=STATUS, search=WORD, **FILTERS), "minProperties": 1},
+    "note": NOTE,
+    "dry_run": FLAG,
+}
+BULK = answer(items=several(BulkItem), more=FLAG)
 
+
+@reaches("some")
 async def command_runs(c: ApiRequest) -> Any:
     """Pause, resume or cancel; what came of each."""
-    return await _each(c, BulkVerb(c.body["verb"]), await _chosen(c))
+    return await _each(c, BulkVerb(c.body["verb"]), "control", await _chosen(c))
 
 
+@reaches("some")
 async def deny_runs(c: ApiRequest) -> Any:
     """Deny every call that waits; what came of each."""
     runs = await _chosen(c)
     for run in runs:
         with suppress(UnknownRun):  # what is not there says so by itself
             await check_decider(c, run)
-    return await _each(c, BulkVerb.DENY, runs)
+    return await _each(c, BulkVerb.DENY, "decide", runs)
 
 
-async def _each(c: ApiRequest, verb: BulkVerb, runs: list[str]) -> Any:
+async def _each(c: ApiRequest, verb: BulkVerb, right: Right, runs: list[str]) -> Any:
+    """Those on which the caller has the right; of the others, why not."""
+    allowed, outcomes = list[str](), dict[str, BulkOutcome]()
+    for run in dict.fromkeys(runs):
+        refused = await refusal(c.desk, c.who, right, run)
+        if refused is None:
+            allowed.append(run)
+        else:
+            outcomes[run] = BulkOutcome(run, refused=refused)
     done = await c.rt.bulk(
         verb,
-        runs,
+        allowed,
         by=c.who.name,
         note=c.body.get("note", ""),
         request_id=c.request_id,
         dry_run=c.body.get("dry_run", False),
     )
     more = "where" in c.body and len(runs) == MOST
-    return {"items": [_item(one) for one in done], "more": more}
+    outcomes |= {one.run_id: one for one in done}
+    return {"items": [_item(outcomes[run]) for run in dict.fromkeys(runs)], "more": more}
 
 
 async def _chosen(c: ApiRequest) -> list[str]:
@@ -62,7 +103,7 @@ async def _found(c: ApiRequest, where: dict[str, Any]) -> list[str]:
         until=where.get("until", 0),
         limit=MOST,
     )
-    return [run.run_id for run in await run_list(c.rt, wanted, where.get("search", ""))]
+    return [run.run_id for run in await visible_runs(c, wanted, where.get("search", ""))]
 
 
 def _item(one: BulkOutcome) -> BulkItem:
@@ -88,3 +129,26 @@ def refused_view(refused: AdjournError | None) -> RefusedDecision | None:
         consequence=said["consequence"],
         advice=said["advice"],
     )
+
+
+OPERATIONS = [
+    Operation(
+        "POST /runs/bulk",
+        "control",
+        "Pause, resume or cancel many runs: what came of each.",
+        command_runs,
+        BULK,
+        size=MAX_BODY,
+        body=thing(("verb",), verb={"enum": ["pause", "resume", "cancel"]}, **CHOSEN_RUNS),
+    ),
+    Operation(
+        "POST /runs/deny-all",
+        "decide",
+        "Deny every call of many runs that waits for an approval: what came of each.",
+        deny_runs,
+        BULK,
+        size=MAX_BODY,
+        body=thing((), **CHOSEN_RUNS),
+    ),
+]
+"""Its part of the table of operations."""

@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from adjourn.core.action_digest import action_digest
 from adjourn.core.decision import word_of
-from adjourn.core.digest import action_digest
 from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.records import Asked, Closed, Decided, Suspended
 from adjourn.errors import AlreadyDecided, Conflict, StaleDecision

@@ -3,11 +3,10 @@
 from typing import Any
 
 from adjourn.core.authority import person
-from adjourn.errors import (
-    NotAllowed,
-)
+from adjourn.errors import NotAllowed
 from adjourn.server.api.pages import whole
-from adjourn.server.api_request import ApiRequest
+from adjourn.server.api_request import ApiRequest, reaches
+from adjourn.server.run_access import visible_halts
 from adjourn.stores.protocol import Halt
 
 
@@ -29,7 +28,7 @@ async def unhalt(c: ApiRequest) -> Any:
     """Lift a halt. Whoever may halt may lift what they or another operator set; what an admin set,
     an admin lifts."""
     for halt in await c.rt.halts():
-        if halt.scope == c.body["scope"] and not _may_lift(c, halt):
+        if halt.scope == c.body["scope"] and not await _may_lift(c, halt):
             raise NotAllowed(
                 f"the halt of {halt.scope!r} was set by {halt.by!r}: an admin lifts it",
                 consequence="nothing was lifted",
@@ -38,11 +37,14 @@ async def unhalt(c: ApiRequest) -> Any:
     return whole(on)
 
 
-def _may_lift(c: ApiRequest, halt: Halt) -> bool:
+async def _may_lift(c: ApiRequest, halt: Halt) -> bool:
     """Somebody of whom nothing is known here (the command line, a program) counts as an admin."""
-    setter = c.desk.guard.users.get(halt.by)
+    guard = c.desk.guard
+    setter = await guard.ask(lambda: guard.users.get(halt.by))
     own = person(halt.by) == person(c.who.name)
-    return c.who.may("admin") or own or (setter is not None and setter.role == "operator")
+    return (
+        c.who.may_everywhere("admin") or own or (setter is not None and setter.role == "operator")
+    )
 
 
 async def hold(c: ApiRequest) -> Any:
@@ -62,6 +64,7 @@ async def list_holds(c: ApiRequest) -> Any:
     return whole(await c.rt.holds())
 
 
+@reaches("some")
 async def list_halts(c: ApiRequest) -> Any:
     """The halts that are on."""
-    return whole(await c.rt.halts())
+    return whole(visible_halts(c.who, await c.rt.halts()))

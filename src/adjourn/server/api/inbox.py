@@ -1,7 +1,7 @@
 """What waits for people, and their decisions."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from itertools import zip_longest
 from typing import Any
 
@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from adjourn.core.decision import Decision
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.standing_decision import Standing, read_terms
 from adjourn.errors import (
     AdjournError,
     AlreadyDecided,
@@ -16,26 +17,57 @@ from adjourn.errors import (
     InterruptClosed,
     Invalid,
     InvalidAnswer,
+    NotAllowed,
     StaleDecision,
+    UnknownRun,
 )
 from adjourn.runtime.retry_verbs import Retried
 from adjourn.server.api.bulk import refused_view
 from adjourn.server.api.conflict import conflict
 from adjourn.server.api.decider import check_decider
 from adjourn.server.api.event_stream import event_stream
+from adjourn.server.api.files import given_files
+from adjourn.server.api.item_notes import snoozed_until
 from adjourn.server.api.pages import filter_of, page
-from adjourn.server.api_request import ApiRequest, answered
+from adjourn.server.api.standing_decisions import STANDS
+from adjourn.server.api_request import MAX_BODY, ApiRequest, Operation, answered, reaches
 from adjourn.server.merged_stream import merged
-from adjourn.server.sse import hub_events, run_events
-from adjourn.stores.protocol import Filter, Store
-from adjourn.views.api_answers import (
-    AlikeErrors,
-    Done,
-    RetriedError,
+from adjourn.server.run_access import (
+    has_right_on,
+    narrowed,
+    refusal,
+    visible_changes,
+    visible_interrupt,
 )
+from adjourn.server.schemas import (
+    ANYTHING,
+    DIGEST,
+    EVENT,
+    FILTERS,
+    FLAG,
+    KEY,
+    KIND,
+    NOTE,
+    OBJECT,
+    PAGES,
+    SEARCH,
+    TEXT,
+    TIME,
+    WORD,
+    Schema,
+    many,
+    ref,
+    several,
+    thing,
+)
+from adjourn.server.schemas import answer as response
+from adjourn.server.sse import hub_events, run_events
+from adjourn.stores.item_note import GROUP
+from adjourn.stores.protocol import Filter
+from adjourn.views.api_answers import AlikeErrors, Done, RetriedError
 from adjourn.views.audit_entry import AuditEntry
-from adjourn.views.interrupt_view import InterruptSummary, view_of
-from adjourn.views.seen_before import seen_before
+from adjourn.views.interrupt_view import InterruptSummary, InterruptView, view_of
+from adjourn.views.seen_before import SeenBefore, seen_before
 from adjourn.views.timeline import Timeline
 
 AT_ONCE = 25
@@ -44,46 +76,72 @@ MOST = 50
 """Runs that one stream carries."""
 
 
+@reaches("some")
 async def list_inbox(c: ApiRequest) -> Any:
     """A page of what waits for people."""
-    query, members = c.query, None
+    query, members, assigned, awake_for = c.query, None, tuple[str, ...](), ""
+    to_me = (c.who.name, *(f"{GROUP}{group}" for group in c.who.groups))
     if query.get("mine"):
-        members = c.who.groups
+        members, assigned = c.who.groups, ("", *to_me)
+    if query.get("assigned") == "me":
+        assigned = to_me
+    elif query.get("assigned"):
+        assigned = (query["assigned"],)
+    if not query.get("snoozed"):
+        awake_for = c.who.name
     wanted = filter_of(
         c,
         kind=query.get("kind", ""),
         run=query.get("run", ""),
         group=query.get("group", ""),
         members=members,
+        assigned=assigned,
+        awake_for=awake_for,
     )
     items: list[InterruptSummary] = []
-    async for interrupt in _some_at_a_time(c.rt.store, wanted):
-        program = await c.desk.program_of(interrupt.run_id)
-        items.append(c.desk.shortened.line(interrupt, program))
+    keys: list[tuple[str, str]] = []
+    async for interrupt in _some_at_a_time(c, wanted):
+        place = await c.desk.place_of(interrupt.run_id)
+        items.append(c.desk.shortened.line(interrupt, place.program))
+        keys.append((interrupt.run_id, interrupt.local))
+    marks = await c.rt.store.marks(keys)
+    for at, key in enumerate(keys):
+        if mark := marks.get(key):
+            items[at] = replace(
+                items[at], assigned_to=mark.assigned, snoozed_until=snoozed_until(c, mark)
+            )
     return page(items, wanted.limit, lambda item: item.ref)
 
 
-async def _some_at_a_time(store: Store, wanted: Filter) -> AsyncIterator[Interrupt]:
-    """Each may be a megabyte: others have their turn in between."""
-    left = wanted.limit
+async def _some_at_a_time(c: ApiRequest, wanted: Filter) -> AsyncIterator[Interrupt]:
+    """Those that the caller may see. Each may be a megabyte: others have their turn in between."""
+    left, wanted = wanted.limit, narrowed(c.who, wanted)
     while left:
         step = min(left, AT_ONCE)
-        found = await store.inbox(replace(wanted, limit=step))
+        found = await c.rt.store.inbox(replace(wanted, limit=step))
         for i in found:
-            yield i
+            if await has_right_on(c.desk, c.who, "read", i.run_id):
+                left -= 1
+                yield i
             await asyncio.sleep(0)
         if len(found) < step:
             return
-        left, wanted = left - step, replace(wanted, after=found[-1].ref)
+        wanted = replace(wanted, after=found[-1].ref)
 
 
+@reaches("some")
 async def watch_inbox(c: ApiRequest) -> Any:
     """What changes anywhere."""
-    last = c.request.headers.get("last-event-id", "")
-    events = hub_events(c.desk.hub, last, follow=c.query.get("follow", True))
-    return event_stream(c, events)
+    return event_stream(c, _changes(c))
 
 
+def _changes(c: ApiRequest) -> AsyncIterator[bytes]:
+    """The stream about everything that the caller may see."""
+    last, follow = c.request.headers.get("last-event-id", ""), c.query.get("follow", True)
+    return hub_events(c.desk.hub, visible_changes(c, c.desk.hub, last, follow=follow))
+
+
+@reaches("some")
 async def watch_all(c: ApiRequest) -> Any:
     """What changes anywhere, and the events of some runs, each after its number in `after`, or
     from its first record."""
@@ -92,9 +150,17 @@ async def watch_all(c: ApiRequest) -> Any:
     follow = c.query.get("follow", True)
     runs: dict[str, AsyncIterator[bytes]] = {}
     for id, number in zip_longest(ids, known[: len(ids)], fillvalue=0):
-        runs[str(id)] = run_events(c.rt, c.desk.tapes, str(id), number, follow=follow)
-    last = c.request.headers.get("last-event-id", "")
-    return event_stream(c, merged(hub_events(c.desk.hub, last, follow=follow), runs))
+        if await has_right_on(c.desk, c.who, "read", str(id)):
+            runs[str(id)] = run_events(c.rt, c.desk.tapes, str(id), number, follow=follow)
+        else:
+            runs[str(id)] = _not_there(str(id))
+    return event_stream(c, merged(_changes(c), runs))
+
+
+async def _not_there(run: str) -> AsyncIterator[bytes]:
+    """The events of a run that the caller may not see: as if there were none of that id."""
+    raise UnknownRun(run)
+    yield b""
 
 
 async def get_interrupt(c: ApiRequest) -> Any:
@@ -113,7 +179,11 @@ async def get_interrupt(c: ApiRequest) -> Any:
             AuditEntry.of(line) for line in lines if line.entry.get("interrupt") == found.local
         ],
     )
-    tag = f'"{found.seq}-{shown.digest[:16]}-{shown.status}-{len(shown.attempts)}"'
+    marks = await c.rt.store.marks([(found.run_id, found.local)])
+    for mark in marks.values():
+        shown = replace(shown, snoozed_until=snoozed_until(c, mark))
+    noted = f"{len(shown.attempts)}-{len(shown.notes)}-{shown.snoozed_until}"
+    tag = f'"{found.seq}-{shown.digest[:16]}-{shown.status}-{noted}"'
     return answered(shown, {"ETag": tag})
 
 
@@ -124,7 +194,11 @@ async def seen_before_interrupt(c: ApiRequest) -> Any:
         _, _, timeline = await c.desk.folds.whole(run)
         return timeline
 
-    return await seen_before(c.rt.store, await c.rt.interrupt(c.path["interrupt"]), look)
+    async def may_see(run: str) -> bool:
+        return await has_right_on(c.desk, c.who, "read", run)
+
+    found = await c.rt.interrupt(c.path["interrupt"])
+    return await seen_before(c.rt.store, found, look, may_see)
 
 
 async def list_alike(c: ApiRequest) -> Any:
@@ -132,7 +206,11 @@ async def list_alike(c: ApiRequest) -> Any:
     opened."""
     until = c.rt.store.now()
     found = await c.rt.alike(c.path["interrupt"], until=until)
-    return AlikeErrors(refs=tuple(i.ref for i in found), until=until)
+    refs: list[str] = []
+    for interrupt in found:
+        if await has_right_on(c.desk, c.who, "read", interrupt.run_id):
+            refs.append(interrupt.ref)
+    return AlikeErrors(refs=tuple(refs), until=until)
 
 
 async def _decidable(c: ApiRequest) -> Interrupt:
@@ -161,6 +239,12 @@ def _approvable(found: Interrupt) -> None:
         )
 
 
+def _stands(body: Mapping[str, Any]) -> Standing | None:
+    if "stands" in body:
+        return read_terms(body["stands"])
+    return None
+
+
 async def approve(c: ApiRequest) -> Any:
     """Let a call run, exactly as shown or as edited."""
     b, found = c.body, await _decidable(c)
@@ -177,6 +261,7 @@ async def approve(c: ApiRequest) -> Any:
             scope=b.get("scope", "once"),
             groups=c.who.groups,
             request_id=c.request_id,
+            stands=_stands(b),
         ),
     )
 
@@ -194,6 +279,7 @@ async def deny(c: ApiRequest) -> Any:
             note=b.get("note", ""),
             digest=digest,
             request_id=c.request_id,
+            stands=_stands(b),
         ),
     )
 
@@ -203,7 +289,7 @@ async def answer(c: ApiRequest) -> Any:
     b, found = c.body, await _decidable(c)
     if found.kind == "approval":
         raise Invalid("an approval is approved or denied, not answered")
-    value = b["value"]
+    value = given_files(b["value"])
     if b.get("note"):
         value = Decision.value(value, b["note"])
     return await _said(c, found, value)
@@ -214,7 +300,7 @@ async def answer_instead(c: ApiRequest) -> Any:
     b, found = c.body, await _decidable(c)
     if found.kind != "approval":
         raise InvalidAnswer(f"interrupt {found.id!r} ({found.kind}) is no approval")
-    return await _said(c, found, Decision.instead(b["result"], b.get("note", "")))
+    return await _said(c, found, Decision.instead(given_files(b["result"]), b.get("note", "")))
 
 
 async def dismiss(c: ApiRequest) -> Any:
@@ -239,6 +325,7 @@ async def _said(c: ApiRequest, found: Interrupt, value: Any) -> Any:
     )
 
 
+@reaches("some")
 async def decide_all(c: ApiRequest) -> Any:
     """Approve, deny or dismiss several; what came of each, in their order. Each is decided as it was
     seen: what has another digest by now is refused."""
@@ -249,7 +336,9 @@ async def decide_all(c: ApiRequest) -> Any:
     for seen in b["items"]:
         name = seen["ref"]
         try:
-            found = await c.rt.interrupt(name)
+            found = await visible_interrupt(c.desk, c.who, name)
+            if (refused := await refusal(c.desk, c.who, "decide", found.run_id)) is not None:
+                raise refused
             await check_decider(c, found.run_id)
             if found.digest != seen["digest"]:
                 raise StaleDecision(found.id, seen["digest"], found.digest)
@@ -276,6 +365,12 @@ async def retry_all(c: ApiRequest) -> Any:
     b, found = c.body, await _decidable(c)
     for other in await c.rt.alike(found, until=b["until"]):
         await check_decider(c, other.run_id)
+        if not await has_right_on(c.desk, c.who, "decide", other.run_id):
+            raise NotAllowed(
+                f"some of these errors are of runs on which {c.who.name!r} may not decide",
+                consequence="nothing was retried",
+                advice="retry them one by one",
+            )
     try:
         done = await c.rt.retry_all(
             found,
@@ -302,3 +397,164 @@ def _retried(one: Retried) -> RetriedError:
 
 def _refused(ref: str, run_id: str, error: AdjournError) -> RetriedError:
     return RetriedError(ref=ref, run_id=run_id, seq=None, refused=refused_view(error))
+
+
+PLACE: dict[str, Schema] = {"Last-Event-ID": TEXT}
+ITEM: Schema = {**KEY, "pattern": r"^[^\u0000]*$"}
+TOGETHER: Schema = {"enum": ["approve", "deny", "dismiss"]}
+ITEMS: Schema = {
+    "type": "array",
+    "items": thing(("ref", "digest"), ref=ITEM, digest=DIGEST),
+    "minItems": 1,
+    "maxItems": 1000,
+}
+DECIDES = (404, 409, 423)
+THIS_ITEM = {
+    "parameters": {"interrupt": "$response.body#/ref"},
+    "requestBody": {"digest": "$response.body#/digest"},
+}
+ALL_ALIKE = {
+    "parameters": {"interrupt": "$request.path.interrupt"},
+    "requestBody": {"until": "$response.body#/until"},
+}
+DECISIONS = ("approve", "deny", "answer")
+
+OPERATIONS = [
+    Operation(
+        "GET /inbox",
+        "read",
+        "What waits for a person, oldest first.",
+        list_inbox,
+        many(InterruptSummary),
+        query={
+            "kind": KIND,
+            "run": SEARCH,
+            "group": SEARCH,
+            "mine": FLAG,
+            "assigned": WORD,
+            "snoozed": FLAG,
+            **FILTERS,
+            **PAGES,
+        },
+    ),
+    Operation(
+        "GET /inbox/events",
+        "read",
+        "What changes anywhere, as server-sent events.",
+        watch_inbox,
+        EVENT,
+        query={"follow": FLAG},
+        headers=PLACE,
+        stream=True,
+    ),
+    Operation(
+        "GET /events",
+        "read",
+        "What changes anywhere, and the events of some runs, as one stream of server-sent events.",
+        watch_all,
+        EVENT,
+        query={
+            "runs": {"type": "string", "maxLength": 10_000},
+            "after": {"type": "string", "pattern": "^([0-9]{1,15}(,[0-9]{1,15}){0,49})?$"},
+            "follow": FLAG,
+        },
+        headers=PLACE,
+        stream=True,
+    ),
+    Operation(
+        "GET /interrupts/{interrupt}",
+        "read",
+        "One interrupt, whatever its state.",
+        get_interrupt,
+        ref(InterruptView),
+        links=dict.fromkeys(DECISIONS, THIS_ITEM),
+    ),
+    Operation(
+        "POST /interrupts/{interrupt}/approve",
+        "decide",
+        "Let a call run, as shown or as edited.",
+        approve,
+        ref(Done),
+        problems=DECIDES,
+        body=thing(
+            ("digest",),
+            digest=DIGEST,
+            note=NOTE,
+            edit=OBJECT,
+            scope={"enum": ["once", "run"]},
+            stands=STANDS,
+        ),
+    ),
+    Operation(
+        "POST /interrupts/{interrupt}/deny",
+        "decide",
+        "Refuse a call.",
+        deny,
+        ref(Done),
+        problems=DECIDES,
+        body=thing(("digest",), digest=DIGEST, note=NOTE, stands=STANDS),
+    ),
+    Operation(
+        "POST /interrupts/{interrupt}/answer",
+        "decide",
+        "Answer a question, or choose.",
+        answer,
+        ref(Done),
+        problems=DECIDES,
+        size=MAX_BODY,
+        body=thing(("value", "digest"), value=ANYTHING, digest=DIGEST, note=NOTE),
+    ),
+    Operation(
+        "POST /interrupts/{interrupt}/instead",
+        "decide",
+        "Give the result of a call in the place of its tool, which does not run.",
+        answer_instead,
+        ref(Done),
+        problems=DECIDES,
+        size=MAX_BODY,
+        body=thing(("result", "digest"), result=ANYTHING, digest=DIGEST, note=NOTE),
+    ),
+    Operation(
+        "POST /interrupts/{interrupt}/dismiss",
+        "decide",
+        "Drop a question without an answer.",
+        dismiss,
+        ref(Done),
+        problems=DECIDES,
+        body=thing(("digest",), digest=DIGEST, note=NOTE),
+    ),
+    Operation(
+        "POST /decisions",
+        "decide",
+        "Approve, deny or dismiss several interrupts; what came of each.",
+        decide_all,
+        response(items=several(RetriedError)),
+        size=MAX_BODY,
+        body=thing(("decision", "items"), decision=TOGETHER, items=ITEMS, note=NOTE),
+    ),
+    Operation(
+        "GET /interrupts/{interrupt}/before",
+        "read",
+        "Earlier decisions on the same tool, and what differs this time.",
+        seen_before_interrupt,
+        ref(SeenBefore),
+    ),
+    Operation(
+        "GET /interrupts/{interrupt}/alike",
+        "read",
+        "The open errors that are like this one.",
+        list_alike,
+        ref(AlikeErrors),
+        links={"retry_all": ALL_ALIKE},
+    ),
+    Operation(
+        "POST /interrupts/{interrupt}/retry-all",
+        "decide",
+        "Try all open errors again that are like this one.",
+        retry_all,
+        response(items=several(RetriedError)),
+        problems=(404, 409),
+        body=thing(("digest", "until"), digest=DIGEST, until=TIME, note=NOTE),
+    ),
+]
+"""Its part of the table of operations."""

@@ -8,9 +8,7 @@ from adjourn.core.rebuilt_requests import requests
 from adjourn.errors import NotFound
 from adjourn.server.api.pages import page, whole
 from adjourn.server.api_request import ApiRequest
-from adjourn.views.api_answers import (
-    RequestView,
-)
+from adjourn.views.api_answers import RequestView
 
 
 async def list_requests(c: ApiRequest) -> Any:

@@ -3,11 +3,12 @@
 import asyncio
 import base64
 import secrets
-from typing import Any
+from typing import Any, Literal
 
 from adjourn.errors import Conflict, Invalid, NotAllowed, NotFound
 from adjourn.server.api.pages import page, whole
 from adjourn.server.api_request import ApiRequest, Operation
+from adjourn.server.notifications.chat_address import check_room, mail_address
 from adjourn.server.notifications.webhook import check_url
 from adjourn.server.schemas import AFTER, LIMIT, NAME, TOPIC, Schema, many, ref, thing
 from adjourn.stores.outbox import DeliveryAttempt, Endpoint
@@ -26,6 +27,12 @@ URL: Schema = {
     "pattern": rf"^https://{HOST}{NUMBERED}(/[!$-;=?-\[\]-~]*)?$",
     "maxLength": 2000,
 }
+LOGIN: Schema = {"type": "string", "maxLength": 500, "pattern": "^[!-~]*$"}
+MAILBOX: Schema = {
+    "type": "string",
+    "pattern": rf"^[A-Za-z0-9._%+-]{{1,64}}@{HOST}$",
+    "maxLength": 320,
+}
 TITLE: Schema = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$"}
 TOPICS: Schema = {"type": "array", "items": TOPIC, "uniqueItems": True}
 
@@ -37,22 +44,41 @@ def new_secret() -> str:
 
 async def list_endpoints(c: ApiRequest) -> Any:
     """Who is told."""
-    return whole([EndpointView.of(e) for e in await c.rt.store.endpoints()])
+    return whole([EndpointView.of(e) for e in await c.rt.store.endpoints() if e.url])
 
 
 async def add_endpoint(c: ApiRequest) -> Any:
-    """Tell a webhook from now on. Chat and mail are added by whoever can reach the store: that
-    library connects by itself."""
+    """Tell a webhook from now on."""
     b, secret = c.body, new_secret()
     try:
         check_url(b["url"])
     except Invalid as e:  # it is written as it should be, so it is where it leads to
         raise NotAllowed(e.what, consequence=e.consequence, advice=e.advice) from None
-    if any(e.name == b["name"] for e in await c.rt.store.endpoints()):
-        raise Conflict(f"endpoint {b['name']!r} already exists", advice="remove it first")
-    put = Endpoint(b["name"], "webhook", b["url"], secret, tuple(b.get("topics", ())))
+    await _add(c, "webhook", b["url"], secret)
+    return NewEndpoint(name=b["name"], secret=secret)
+
+
+async def add_room(c: ApiRequest) -> Any:
+    """Tell a chat room from now on, by the address that its service gave."""
+    check_room(c.body["url"])
+    await _add(c, "apprise", c.body["url"])
+    return DONE
+
+
+async def add_mailbox(c: ApiRequest) -> Any:
+    """Tell a mailbox from now on, through a mail server."""
+    await _add(c, "apprise", await mail_address(c.body, c.desk.sender().allowed))
+    return DONE
+
+
+async def _add(
+    c: ApiRequest, kind: Literal["webhook", "apprise"], url: str, secret: str = ""
+) -> None:
+    name = c.body["name"]
+    if any(e.name == name for e in await c.rt.store.endpoints()):
+        raise Conflict(f"endpoint {name!r} already exists", advice="remove it first")
+    put = Endpoint(name, kind, url, secret, tuple(c.body.get("topics", ())))
     await c.rt.store.endpoints(put, by=c.who.name, origin=c.rt.origin)
-    return NewEndpoint(name=put.name, secret=secret)
 
 
 async def remove_endpoint(c: ApiRequest) -> Any:
@@ -128,6 +154,34 @@ OPERATIONS = [
         ref(NewEndpoint),
         problems=(409,),
         body=thing(("name", "url"), name=TITLE, url=URL, topics=TOPICS),
+    ),
+    Operation(
+        "POST /endpoints/chat",
+        "admin",
+        "Tell a room in Slack, Teams, Discord or Google Chat, by the address of its webhook.",
+        add_room,
+        ref(Ok),
+        problems=(409,),
+        body=thing(("name", "url"), name=TITLE, url=URL, topics=TOPICS),
+    ),
+    Operation(
+        "POST /endpoints/mail",
+        "admin",
+        "Tell a mailbox, through a mail server.",
+        add_mailbox,
+        ref(Ok),
+        problems=(409,),
+        body=thing(
+            ("name", "server", "to"),
+            name=TITLE,
+            server={"type": "string", "pattern": f"^{HOST}$"},
+            port={"type": "integer", "minimum": 1, "maximum": 65_535},
+            user=LOGIN,
+            password=LOGIN,
+            to=MAILBOX,
+            sender=MAILBOX,
+            topics=TOPICS,
+        ),
     ),
     Operation(
         "POST /endpoints/remove",

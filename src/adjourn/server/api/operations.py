@@ -1,19 +1,30 @@
 """Every operation of the API, in one table: the routes, the checks and the OpenAPI document are
 made of it."""
 
-from adjourn.runtime.bulk_verbs import MOST
 from adjourn.server.api import (
+    again,
     audit,
+    audit_chain,
+    audit_export,
     bulk,
+    compare,
+    failed_decisions,
+    files,
     fleet,
+    fork_preview,
     halts,
     inbox,
+    item_notes,
     model_requests,
     notifications,
+    numbers,
+    own_notifications,
     people,
+    policies,
     run_views,
     runs,
     session,
+    standing_decisions,
 )
 from adjourn.server.api_request import KB, MAX_BODY, Operation
 from adjourn.server.schemas import (
@@ -21,23 +32,24 @@ from adjourn.server.schemas import (
     ANYTHING,
     DIGEST,
     EVENT,
+    FILTERS,
     FLAG,
     HELD,
-    KIND,
-    LABEL,
+    KEY,
     LABELS,
     LIMIT,
+    LINES,
     NAME,
     NOTE,
     NUMBER,
-    OBJECT,
     OBJECTS,
+    PAGES,
     RUN_ID,
     SCOPE,
-    SEARCH,
     STATUS,
     TEXT,
     TIME,
+    WORD,
     Schema,
     answer,
     many,
@@ -47,9 +59,10 @@ from adjourn.server.schemas import (
     thing,
 )
 from adjourn.stores.protocol import Halt
+from adjourn.views.again_preview import AgainPreview
 from adjourn.views.api_answers import (
     AcceptedChanges,
-    AlikeErrors,
+    AuditExport,
     CheckpointText,
     Done,
     DroppedQuestions,
@@ -60,42 +73,24 @@ from adjourn.views.api_answers import (
     ProgramView,
     RecordView,
     RequestView,
-    RetriedError,
     RunRef,
-    VerificationView,
 )
 from adjourn.views.audit_entry import AuditEntry
-from adjourn.views.bulk_view import BulkItem
 from adjourn.views.cancel_preview import CancelPreview
 from adjourn.views.fleet_view import FleetView
 from adjourn.views.halt_scope import HaltScope
-from adjourn.views.interrupt_view import InterruptSummary, InterruptView
 from adjourn.views.run_view import RunGlance, RunSummary, RunView
-from adjourn.views.seen_before import SeenBefore
 from adjourn.views.timeline_view import TimelineView
 
-OK, RUNS, INBOX, HALTS, AUDIT = (
+OK, RUNS, HALTS, AUDIT = (
     ref(Ok),
     many(RunSummary),
-    many(InterruptSummary),
     many(Halt),
     many(AuditEntry),
 )
 HALTED = answer(**HALTS["properties"], scope=ref(HaltScope), complete=FLAG)
-FILTERS: dict[str, Schema] = {
-    "agent": SEARCH,
-    "session": SEARCH,
-    "label": LABEL,
-    "text": SEARCH,
-    "since": TIME,
-    "until": TIME,
-}
-PAGES: dict[str, Schema] = {"after": {"type": "string", "maxLength": 1000}, "limit": LIMIT}
-LINES: dict[str, Schema] = {"after": AFTER, "limit": LIMIT}
 LAST: dict[str, Schema] = {"Last-Event-ID": {"type": "string", "pattern": "^[0-9]{0,15}$"}}
-PLACE: dict[str, Schema] = {"Last-Event-ID": TEXT}
 TAG: dict[str, Schema] = {"If-None-Match": TEXT}
-WORD: Schema = {**SEARCH, "pattern": r"^[^\u0000]*$"}
 AUDITED: dict[str, Schema] = {
     "after": {
         "type": "string",
@@ -113,41 +108,20 @@ AUDITED: dict[str, Schema] = {
     "since": TIME,
     "until": TIME,
 }
+EXPORTED: dict[str, Schema] = {
+    name: schema for name, schema in AUDITED.items() if name not in ("after", "limit")
+}
 QUEUE: Schema = {"enum": ["session"]}
 PRIORITY: Schema = {"type": "integer", "minimum": -1000, "maximum": 1000}
-KEY: Schema = {"type": "string", "minLength": 1, "maxLength": 500}
-BULK = answer(items=several(BulkItem), more=FLAG)
-BULK_FILTERS = {name: schema for name, schema in FILTERS.items() if name != "text"}
-CHOSEN_RUNS: dict[str, Schema] = {
-    "runs": {"type": "array", "items": KEY, "minItems": 1, "maxItems": MOST},
-    "where": {**thing((), status=STATUS, search=WORD, **BULK_FILTERS), "minProperties": 1},
-    "note": NOTE,
-    "dry_run": FLAG,
-}
 SIGNAL: Schema = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[^@]"}
 SAYS: Schema = {"type": "string", "minLength": 1, "maxLength": 80_000}
+GIVEN: Schema = thing(("$data",), **{"$data": TEXT, "type": TEXT, "name": TEXT})
+SAID: Schema = {"type": "array", "items": {"anyOf": [SAYS, GIVEN]}, "minItems": 1, "maxItems": 100}
+"""Strings and files, in the order in which an agent reads them."""
 AT: Schema = {"type": "integer", "minimum": 1, "maximum": 2**31}
-ITEM: Schema = {**KEY, "pattern": r"^[^\u0000]*$"}
-TOGETHER: Schema = {"enum": ["approve", "deny", "dismiss"]}
-ITEMS: Schema = {
-    "type": "array",
-    "items": thing(("ref", "digest"), ref=ITEM, digest=DIGEST),
-    "minItems": 1,
-    "maxItems": 1000,
-}
-DECIDES = (404, 409, 423)
 CONTROLS = (404, 409)
 
 THIS_RUN = {"parameters": {"run": "$response.body#/run_id"}}
-THIS_ITEM = {
-    "parameters": {"interrupt": "$response.body#/ref"},
-    "requestBody": {"digest": "$response.body#/digest"},
-}
-ALL_ALIKE = {
-    "parameters": {"interrupt": "$request.path.interrupt"},
-    "requestBody": {"until": "$response.body#/until"},
-}
-DECISIONS = ("approve", "deny", "answer")
 RUN_VERBS = (
     "get_run",
     "get_records",
@@ -168,24 +142,7 @@ OPERATIONS = [
         RUNS,
         query={"status": STATUS, "search": WORD, **FILTERS, **PAGES},
     ),
-    Operation(
-        "POST /runs/bulk",
-        "control",
-        "Pause, resume or cancel many runs: what came of each.",
-        bulk.command_runs,
-        BULK,
-        size=MAX_BODY,
-        body=thing(("verb",), verb={"enum": ["pause", "resume", "cancel"]}, **CHOSEN_RUNS),
-    ),
-    Operation(
-        "POST /runs/deny-all",
-        "decide",
-        "Deny every call of many runs that waits for an approval: what came of each.",
-        bulk.deny_runs,
-        BULK,
-        size=MAX_BODY,
-        body=thing((), **CHOSEN_RUNS),
-    ),
+    *bulk.OPERATIONS,
     Operation(
         "POST /runs",
         "control",
@@ -262,11 +219,27 @@ OPERATIONS = [
         problems=(409,),
     ),
     Operation(
+        "GET /runs/{run}/blobs/{digest}",
+        "read",
+        "The bytes of a file that it refers to.",
+        files.get_blob,
+        {"type": "string", "format": "binary"},
+        problems=(409,),
+        kind="*/*",
+    ),
+    Operation(
         "GET /runs/{run}/cancel-preview",
         "read",
         "What a cancel would do.",
         runs.preview_cancel,
         ref(CancelPreview),
+    ),
+    Operation(
+        "GET /runs/{run}/again-preview",
+        "read",
+        "What a second run may do again.",
+        runs.preview_again,
+        ref(AgainPreview),
     ),
     Operation(
         "GET /runs/{run}/audit",
@@ -349,7 +322,7 @@ OPERATIONS = [
         ref(DroppedQuestions),
         problems=CONTROLS,
         size=MAX_BODY,
-        body=thing(("text",), text=SAYS, abandon=FLAG),
+        body=thing(("text",), text={"anyOf": [SAYS, SAID]}, abandon=FLAG),
     ),
     Operation(
         "POST /runs/{run}/emit",
@@ -371,6 +344,11 @@ OPERATIONS = [
         size=MAX_BODY,
         body=thing(at=AT, input=ANYTHING, instruction=NOTE, answers={"enum": ["reopen", "keep"]}),
     ),
+    *again.OPERATIONS,
+    *compare.OPERATIONS,
+    *fork_preview.OPERATIONS,
+    *failed_decisions.operations(AUDITED["after"]),
+    *numbers.OPERATIONS,
     Operation(
         "GET /glances",
         "read",
@@ -379,127 +357,9 @@ OPERATIONS = [
         answer(items=several(RunGlance), now=NUMBER),
         query={"runs": {"type": "string", "maxLength": 10_000}},
     ),
-    # The inbox
-    Operation(
-        "GET /inbox",
-        "read",
-        "What waits for a person, oldest first.",
-        inbox.list_inbox,
-        INBOX,
-        query={"kind": KIND, "run": SEARCH, "group": SEARCH, "mine": FLAG, **FILTERS, **PAGES},
-    ),
-    Operation(
-        "GET /inbox/events",
-        "read",
-        "What changes anywhere, as server-sent events.",
-        inbox.watch_inbox,
-        EVENT,
-        query={"follow": FLAG},
-        headers=PLACE,
-        stream=True,
-    ),
-    Operation(
-        "GET /events",
-        "read",
-        "What changes anywhere, and the events of some runs, as one stream of server-sent events.",
-        inbox.watch_all,
-        EVENT,
-        query={
-            "runs": {"type": "string", "maxLength": 10_000},
-            "after": {"type": "string", "pattern": "^([0-9]{1,15}(,[0-9]{1,15}){0,49})?$"},
-            "follow": FLAG,
-        },
-        headers=PLACE,
-        stream=True,
-    ),
-    Operation(
-        "GET /interrupts/{interrupt}",
-        "read",
-        "One interrupt, whatever its state.",
-        inbox.get_interrupt,
-        ref(InterruptView),
-        links=dict.fromkeys(DECISIONS, THIS_ITEM),
-    ),
-    Operation(
-        "POST /interrupts/{interrupt}/approve",
-        "decide",
-        "Let a call run, as shown or as edited.",
-        inbox.approve,
-        ref(Done),
-        problems=DECIDES,
-        body=thing(
-            ("digest",), digest=DIGEST, note=NOTE, edit=OBJECT, scope={"enum": ["once", "run"]}
-        ),
-    ),
-    Operation(
-        "POST /interrupts/{interrupt}/deny",
-        "decide",
-        "Refuse a call.",
-        inbox.deny,
-        ref(Done),
-        problems=DECIDES,
-        body=thing(("digest",), digest=DIGEST, note=NOTE),
-    ),
-    Operation(
-        "POST /interrupts/{interrupt}/answer",
-        "decide",
-        "Answer a question, or choose.",
-        inbox.answer,
-        ref(Done),
-        problems=DECIDES,
-        body=thing(("value", "digest"), value=ANYTHING, digest=DIGEST, note=NOTE),
-    ),
-    Operation(
-        "POST /interrupts/{interrupt}/instead",
-        "decide",
-        "Give the result of a call in the place of its tool, which does not run.",
-        inbox.answer_instead,
-        ref(Done),
-        problems=DECIDES,
-        body=thing(("result", "digest"), result=ANYTHING, digest=DIGEST, note=NOTE),
-    ),
-    Operation(
-        "POST /interrupts/{interrupt}/dismiss",
-        "decide",
-        "Drop a question without an answer.",
-        inbox.dismiss,
-        ref(Done),
-        problems=DECIDES,
-        body=thing(("digest",), digest=DIGEST, note=NOTE),
-    ),
-    Operation(
-        "POST /decisions",
-        "decide",
-        "Approve, deny or dismiss several interrupts; what came of each.",
-        inbox.decide_all,
-        answer(items=several(RetriedError)),
-        size=MAX_BODY,
-        body=thing(("decision", "items"), decision=TOGETHER, items=ITEMS, note=NOTE),
-    ),
-    Operation(
-        "GET /interrupts/{interrupt}/before",
-        "read",
-        "Earlier decisions on the same tool, and what differs this time.",
-        inbox.seen_before_interrupt,
-        ref(SeenBefore),
-    ),
-    Operation(
-        "GET /interrupts/{interrupt}/alike",
-        "read",
-        "The open errors that are like this one.",
-        inbox.list_alike,
-        ref(AlikeErrors),
-        links={"retry_all": ALL_ALIKE},
-    ),
-    Operation(
-        "POST /interrupts/{interrupt}/retry-all",
-        "decide",
-        "Try all open errors again that are like this one.",
-        inbox.retry_all,
-        answer(items=several(RetriedError)),
-        problems=(404, 409),
-        body=thing(("digest", "until"), digest=DIGEST, until=TIME, note=NOTE),
-    ),
+    *inbox.OPERATIONS,
+    *item_notes.OPERATIONS,
+    *standing_decisions.OPERATIONS,
     # The workers
     Operation(
         "GET /workers",
@@ -569,14 +429,17 @@ OPERATIONS = [
         AUDIT,
         query={"run": WORD, "number": AFTER},
     ),
+    *audit_chain.OPERATIONS,
     Operation(
-        "GET /audit/verify",
-        "admin",
-        "Check everything, and say how far that goes.",
-        audit.verify_audit,
-        ref(VerificationView),
+        "POST /audit/export",
+        "read",
+        "The lines that are wanted as a file; who took it is a line of the security log.",
+        audit_export.export_audit,
+        ref(AuditExport),
+        body=thing(("format",), format={"enum": ["ndjson", "csv"]}, **EXPORTED),
     ),
     *notifications.OPERATIONS,
+    *own_notifications.OPERATIONS,
     # Who
     Operation(
         "GET /programs",
@@ -597,4 +460,5 @@ OPERATIONS = [
     ),
     Operation("POST /session/end", "read", "End a browser's session.", session.log_out, OK),
     *people.OPERATIONS,
+    *policies.OPERATIONS,
 ]

@@ -1,18 +1,19 @@
 """The operations about people: who may do what, with which keys, and in which sessions."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 from adjourn.errors import Conflict, NotFound
 from adjourn.server.api.pages import whole
-from adjourn.server.api_request import ApiRequest, Operation
+from adjourn.server.api_request import ApiRequest, Operation, reaches
 from adjourn.server.schemas import FLAG, NAME, Schema, many, ref, thing
-from adjourn.server.users import ROLES, Key, Session, User, Users, key_id
+from adjourn.server.user_checks import ROLES
+from adjourn.server.users import Key, Session, User, Users, key_id
 from adjourn.views.api_answers import DONE, Ok
 from adjourn.views.person_view import EndedSessions, KeyView, NewKey, PersonView, SessionView
 from adjourn.views.words import Role
 
+T = TypeVar("T")
 ROLE: Schema = {"type": "string", "enum": list(ROLES)}
 GROUPS: Schema = {
     "type": "array",
@@ -20,6 +21,13 @@ GROUPS: Schema = {
     "uniqueItems": True,
     "maxItems": 100,
 }
+GRANTS: Schema = {
+    "type": "array",
+    "items": {"type": "string", "minLength": 1, "maxLength": 500, "pattern": r"^[^\u0000\r\n]+$"},
+    "uniqueItems": True,
+    "maxItems": 100,
+}
+TENANT: Schema = {"type": "string", "maxLength": 200, "pattern": r"^[^\u0000\r\n]*$"}
 PERSON: Schema = {
     "type": "string",
     "minLength": 1,
@@ -32,90 +40,127 @@ ID: Schema = {"type": "string", "pattern": "^[0-9a-f]{12}$"}
 
 async def list_people(c: ApiRequest) -> Any:
     """All users, by name."""
-    users = c.desk.guard.users
-    return whole([_person(c, user) for user in users.all()])
+
+    def found() -> list[PersonView]:
+        users, sessions = c.desk.guard.users, _open_sessions(c)
+        return [_person(users, user, sessions) for user in users.all()]
+
+    return whole(await c.desk.guard.ask(found))
 
 
 async def add_person(c: ApiRequest) -> Any:
     """Make a user with a first key."""
     body = c.body
-    with _changing(c) as users:
+
+    def add(users: Users) -> NewKey:
         if (there := users.get(body["name"])) is not None:
             raise Conflict(f"user {there.name!r} already exists", advice="change or remove them")
         key = users.add(
-            body["name"], body["role"], body.get("groups", ()), expires_in=body.get("expires_in")
+            body["name"],
+            body["role"],
+            body.get("groups", ()),
+            grants=body.get("grants", ()),
+            tenant=body.get("tenant", ""),
+            expires_in=body.get("expires_in"),
         )
         return _new_key(users, body["name"], key)
+
+    return await _change(c, add)
 
 
 async def change_person(c: ApiRequest) -> Any:
     """Another role, other groups; both count from the next request on."""
     name = c.body["name"]
-    with _changing(c) as users:
+
+    def change(users: Users) -> PersonView:
         if "role" in c.body:
             users.set_role(name, c.body["role"])
         if "groups" in c.body:
             users.set_groups(name, c.body["groups"])
+        if "grants" in c.body:
+            users.set_grants(name, c.body["grants"])
+        if "tenant" in c.body:
+            users.set_tenant(name, c.body["tenant"])
         user = users.get(name)
-    if user is None:
-        raise NotFound(f"user {name!r:.80} not found")
-    return _person(c, user)
+        if user is None:
+            raise NotFound(f"user {name!r:.80} not found")
+        return _person(users, user, _open_sessions(c))
+
+    return await _change(c, change)
 
 
 async def remove_person(c: ApiRequest) -> Any:
     """Remove a user; all keys and sessions end."""
-    with _changing(c) as users:
-        users.remove(c.body["name"])
+    await _change(c, lambda users: users.remove(c.body["name"]))
     return DONE
 
 
 async def add_key(c: ApiRequest) -> Any:
     """Another key; the others stay."""
-    with _changing(c) as users:
+
+    def add(users: Users) -> NewKey:
         key = users.new_key(c.body["name"], expires_in=c.body.get("expires_in"))
         return _new_key(users, c.body["name"], key)
+
+    return await _change(c, add)
 
 
 async def revoke_key(c: ApiRequest) -> Any:
     """End a key, and the sessions that it opened."""
-    with _changing(c) as users:
-        users.revoke(c.body["id"])
+    await _change(c, lambda users: users.revoke(c.body["id"]))
     return DONE
 
 
+@reaches("own")
 async def list_sessions(c: ApiRequest) -> Any:
     """One's own sessions; for admins those of all users, if they want."""
-    return whole([_session(c, session) for session in _sessions(c, c.query.get("all", False))])
+    found = await c.desk.guard.ask(lambda: _sessions(c, c.query.get("all", False)))
+    return whole([_session(c, session) for session in found])
 
 
+@reaches("own")
 async def end_session(c: ApiRequest) -> Any:
     """End a session, one's own or, for admins, of any user."""
     wanted = c.body["id"]
-    if all(session.id != wanted for session in _sessions(c, c.who.may("admin"))):
-        raise NotFound(f"session {wanted!r} not found", advice="it may have ended meanwhile")
-    with _changing(c) as users:
-        return EndedSessions(count=users.end([wanted]))
+
+    def end(users: Users) -> int:
+        if all(session.id != wanted for session in _sessions(c, c.who.may_everywhere("admin"))):
+            raise NotFound(f"session {wanted!r} not found", advice="it may have ended meanwhile")
+        return users.end([wanted])
+
+    return EndedSessions(count=await _change(c, end))
 
 
+@reaches("own")
 async def end_other_sessions(c: ApiRequest) -> Any:
     """End one's own sessions but the one that asks; for admins those of all users, if they want."""
-    found = _sessions(c, c.body.get("all", False))
-    with _changing(c) as users:
-        return EndedSessions(count=users.end(s.id for s in found if s.id != _this(c)))
+
+    def end(users: Users) -> int:
+        found = _sessions(c, c.body.get("all", False))
+        return users.end(session.id for session in found if session.id != _this(c))
+
+    return EndedSessions(count=await _change(c, end))
 
 
-@contextmanager
-def _changing(c: ApiRequest) -> Generator[Users]:
-    """The users; the security log says who changed them, and from where."""
+async def _change(c: ApiRequest, work: Callable[[Users], T]) -> T:
+    """Change users; the security log says who changed them, and from where."""
     users = c.desk.guard.users
-    with users.acting(c.who.name, c.desk.origin_of(c.request)):
-        yield users
+
+    def change() -> T:
+        with users.acting(c.who.name, c.desk.origin_of(c.request)):
+            return work(users)
+
+    return await c.desk.guard.ask(change)
+
+
+def _open_sessions(c: ApiRequest) -> list[Session]:
+    guard = c.desk.guard
+    return guard.users.sessions(idle=guard.session_idle)
 
 
 def _sessions(c: ApiRequest, everybody: bool) -> list[Session]:
-    guard = c.desk.guard
-    found = guard.users.sessions(idle=guard.session_idle)
-    if everybody and c.who.may("admin"):
+    found = _open_sessions(c)
+    if everybody and c.who.may_everywhere("admin"):
         return found
     return [session for session in found if session.user == c.who.name and not c.who.local]
 
@@ -136,17 +181,18 @@ def _session(c: ApiRequest, session: Session) -> SessionView:
     )
 
 
-def _person(c: ApiRequest, user: User) -> PersonView:
-    guard = c.desk.guard
-    sessions = [s for s in guard.users.sessions(idle=guard.session_idle) if s.user == user.name]
+def _person(users: Users, user: User, sessions: list[Session]) -> PersonView:
+    own = [session for session in sessions if session.user == user.name]
     return PersonView(
         name=user.name,
         role=cast("Role", user.role),
         groups=user.groups,
+        grants=tuple(map(str, user.grants)),
+        tenant=user.tenant,
         created_at=user.created_at,
-        keys=tuple(_key(key) for key in guard.users.keys(user.name)),
-        sessions=len(sessions),
-        seen_at=max((session.seen_at for session in sessions), default=None),
+        keys=tuple(_key(key) for key in users.keys(user.name)),
+        sessions=len(own),
+        seen_at=max((session.seen_at for session in own), default=None),
     )
 
 
@@ -168,16 +214,24 @@ OPERATIONS = [
         add_person,
         ref(NewKey),
         problems=(409,),
-        body=thing(("name", "role"), name=PERSON, role=ROLE, groups=GROUPS, expires_in=SECONDS),
+        body=thing(
+            ("name", "role"),
+            name=PERSON,
+            role=ROLE,
+            groups=GROUPS,
+            grants=GRANTS,
+            tenant=TENANT,
+            expires_in=SECONDS,
+        ),
     ),
     Operation(
         "POST /people/change",
         "admin",
-        "Change a role or groups; it counts from the next request on.",
+        "Change a role, groups, grants or the tenant; it counts from the next request on.",
         change_person,
         ref(PersonView),
         problems=(404, 409),
-        body=thing(("name",), name=NAME, role=ROLE, groups=GROUPS),
+        body=thing(("name",), name=NAME, role=ROLE, groups=GROUPS, grants=GRANTS, tenant=TENANT),
     ),
     Operation(
         "POST /people/remove",

@@ -3,11 +3,14 @@ timeline."""
 
 from typing import Any
 
+from adjourn.core.state import State
 from adjourn.core.status import Status
-from adjourn.errors import Invalid, UnknownRun
-from adjourn.server.api_request import ApiRequest
+from adjourn.errors import Invalid, KeyMissing, UnknownRun
+from adjourn.server.api_request import ApiRequest, reaches
 from adjourn.server.bounded_cache import BoundedCache
+from adjourn.server.run_access import place_of
 from adjourn.views.run_view import RunGlance, run_glance
+from adjourn.views.timeline import Timeline
 from adjourn.views.timeline_view import timeline_view
 
 MOST = 50
@@ -16,6 +19,7 @@ KEPT = 8_000_000
 """Bytes of lines that are kept."""
 
 
+@reaches("some")
 async def list_glances(c: ApiRequest) -> Any:
     """Runs at a glance, those that there are; what was looked at before costs one row each."""
     wanted = [id for id in c.query.get("runs", "").split(",") if id]
@@ -28,6 +32,8 @@ async def list_glances(c: ApiRequest) -> Any:
             row = await c.rt.store.get(id)
         except UnknownRun:
             continue
+        if not c.who.may_on("read", place_of(row)):
+            continue
         now = c.rt.store.now()
         if row.status == Status.READY:
             notes = await c.rt.store.misfits(runs=(id,))
@@ -37,7 +43,10 @@ async def list_glances(c: ApiRequest) -> Any:
         key = (row.seq, row.shown(now, halted), halted, note.why if note else "")
         found = c.desk.glances.get(row.id, key)
         if found is None:
-            row, state, timeline = await c.desk.folds.whole(row.id)
+            try:
+                row, state, timeline = await c.desk.folds.whole(row.id)
+            except KeyMissing:
+                state, timeline = State(), Timeline()
             found = run_glance(row, state, timeline, halts, now, misfit=note)
             c.desk.glances.put(row.id, key, found)
         items.append(found)

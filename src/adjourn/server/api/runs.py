@@ -7,25 +7,28 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from adjourn.core.digest import digest
+from adjourn.core.action_digest import digest
 from adjourn.core.ids import parse_fork
 from adjourn.core.records import Started
 from adjourn.core.status import ENDED, Status
 from adjourn.errors import (
     Invalid,
     NotAllowed,
-    NotFound,
     RunExists,
     UnknownRun,
 )
 from adjourn.runtime.answers import MISSING
 from adjourn.runtime.fleet_report import noted
 from adjourn.runtime.pruner import holds_of
-from adjourn.runtime.run_list import run_list
+from adjourn.runtime.run_again import known_program
 from adjourn.server.api.decider import check_decider
 from adjourn.server.api.event_stream import event_stream
+from adjourn.server.api.files import given_files
 from adjourn.server.api.pages import filter_of, page, whole
-from adjourn.server.api_request import ApiRequest, answered
+from adjourn.server.api.startable import startable
+from adjourn.server.api_request import ApiRequest, answered, reaches
+from adjourn.server.rights import RunPlace
+from adjourn.server.run_access import has_right_on, knows_program, visible_runs
 from adjourn.server.sse import run_events
 from adjourn.stores.erasure import Hold
 from adjourn.stores.fleet import Misfit
@@ -48,18 +51,21 @@ from adjourn.views.run_view import RunSummary, run_summary, run_view
 # Read
 
 
+@reaches("some")
 async def list_runs(c: ApiRequest) -> Any:
     """A page of runs."""
     wanted = filter_of(c, status=c.query.get("status", ""))
-    found = await run_list(c.rt, wanted, c.query.get("search", ""))
+    found = await visible_runs(c, wanted, c.query.get("search", ""))
     return page(found, wanted.limit, lambda run: run.run_id)
 
 
+@reaches("some")
 async def list_programs(c: ApiRequest) -> Any:
     """What this server can start."""
     items = [
         ProgramView(name=program.name, kind=program.kind, picture=program.diagram())
         for program in c.rt.programs.values()
+        if knows_program(c.who, program.name)
     ]
     return whole(items)
 
@@ -126,6 +132,11 @@ async def preview_cancel(c: ApiRequest) -> Any:
     return await (await c.rt.get(c.path["run"])).cancel_preview()
 
 
+async def preview_again(c: ApiRequest) -> Any:
+    """What a second run may do again."""
+    return await (await c.rt.get(c.path["run"])).again_preview()
+
+
 async def watch_run(c: ApiRequest) -> Any:
     """A run's events from where the client was."""
     last = c.request.headers.get("last-event-id", "") or str(c.query.get("after", 0))
@@ -141,7 +152,7 @@ async def watch_run(c: ApiRequest) -> Any:
 # Control
 
 
-def _derived_id(c: ApiRequest) -> str | None:
+def derived_id(c: ApiRequest) -> str | None:
     """With an Idempotency-Key, the new run's id follows from it: the same request again is the same
     run."""
     if not c.request_id:
@@ -150,19 +161,20 @@ def _derived_id(c: ApiRequest) -> str | None:
     return "-".join(text[k : k + 4] for k in range(0, 20, 4))
 
 
+@reaches("some")
 async def start_run(c: ApiRequest) -> Any:
     """Start a run of a program that this server has."""
-    b = c.body
-    program = c.rt.programs.get(b["agent"])
-    if program is None:
-        known = ", ".join(map(repr, c.rt.programs)) or "none"
-        raise NotFound(f"this server has no program {b['agent']!r:.80}", advice=f"it has {known}")
+    b, labels = c.body, c.body.get("labels")
+    wanted = RunPlace(b["agent"], b.get("session", ""), labels or {})
+    stamped = await startable(c, wanted, after=b.get("after"), run_id=b.get("run_id"))
+    if stamped is not None:
+        labels = stamped
     run = await c.rt.start(
-        program,
-        b["input"],
-        run_id=b.get("run_id") or _derived_id(c),
+        known_program(c.rt.programs, b["agent"]),
+        given_files(b["input"]),
+        run_id=b.get("run_id") or derived_id(c),
         session=b.get("session"),
-        labels=b.get("labels"),
+        labels=labels,
         by=c.who.name,
         queue=b.get("queue"),
         priority=int(b.get("priority", 0)),  # 3.0 is an integer in JSON Schema
@@ -196,6 +208,8 @@ async def cancel_run(c: ApiRequest) -> Any:
 async def erase_run(c: ApiRequest) -> Any:
     """Erase."""
     run = await c.rt.get(c.path["run"])
+    if c.body.get("whole", False) and not c.who.may_everywhere("admin"):
+        raise NotAllowed("a whole conversation is erased by an admin of everything")
     done = await run.erase(by=c.who.name, reason=c.body["reason"], whole=c.body.get("whole", False))
     return ErasureView(seq=done.seq, scrubbed=done.scrubbed, others=done.others, turns=done.turns)
 
@@ -218,7 +232,8 @@ async def say_to_run(c: ApiRequest) -> Any:
     """Say something to the agent."""
     run = await c.rt.get(c.path["run"])
     abandon = c.body.get("abandon", False)
-    dropped = await run.say(c.body["text"], by=c.who.name, abandon=abandon, request_id=c.request_id)
+    said = given_files(c.body["text"])
+    dropped = await run.say(said, by=c.who.name, abandon=abandon, request_id=c.request_id)
     return DroppedQuestions(dropped=tuple(i.ref for i in dropped))
 
 
@@ -227,23 +242,23 @@ async def emit_to_run(c: ApiRequest) -> Any:
     run = await c.rt.get(c.path["run"])
     await run.emit(
         c.body["event"],
-        c.body.get("value"),
+        given_files(c.body.get("value")),
         by=c.who.name,
         request_id=c.request_id,
-        decides=c.who.may("decide"),
+        decides=await has_right_on(c.desk, c.who, "decide", run.id),
     )
     return DONE
 
 
 async def fork_run(c: ApiRequest) -> Any:
     """A new run from a boundary of this one. Whoever keeps people's answers decides."""
-    run, new = await c.rt.get(c.path["run"]), _derived_id(c)
+    run, new = await c.rt.get(c.path["run"]), derived_id(c)
     if "input" in c.body:
-        changed = {"input": c.body["input"]}
+        changed = {"input": given_files(c.body["input"])}
     else:
         changed = {}
     answers = c.body.get("answers", "reopen")
-    if answers == "keep" and not c.who.may("decide"):
+    if answers == "keep" and not await has_right_on(c.desk, c.who, "decide", run.id):
         raise NotAllowed(
             f"{c.who.name!r} is {c.who.role}: keeping people's answers in a fork needs the right to decide",
             advice="with answers='reopen' they are asked again",

@@ -1,22 +1,45 @@
 """A browser's session, and who asks."""
 
+import os.path
 from typing import Any, cast
 
 from starlette.responses import Response
 
-from adjourn.server.api_request import ApiRequest, answered
-from adjourn.server.auth import Identity, set_cookie
-from adjourn.views.api_answers import (
-    DONE,
-    Me,
-)
+from adjourn.runtime.runtime import Runtime
+from adjourn.server.api_request import ApiRequest, answered, reaches
+from adjourn.server.authentication import set_cookie
+from adjourn.server.rights import Identity
+from adjourn.stores.address import file_of, is_postgres, without_password
+from adjourn.views.api_answers import DONE, Me
 from adjourn.views.words import Role
 
 
-def me(who: Identity, now: float) -> Me:
+def me(who: Identity, runtime: Runtime) -> Me:
     """Whoever was recognised."""
     role = cast("Role", who.role)
-    return Me(name=who.name, role=role, groups=who.groups, csrf=who.csrf, link=who.local, now=now)
+    store = ""
+    if who.may_everywhere("control"):
+        store = shown_store(runtime.address)
+    return Me(
+        name=who.name,
+        role=role,
+        groups=who.groups,
+        grants=tuple(map(str, who.grants)),
+        tenant=who.tenant,
+        csrf=who.csrf,
+        link=who.local,
+        now=runtime.store.now(),
+        store=store,
+    )
+
+
+def shown_store(address: str) -> str:
+    """An address as it is typed after `--db`, in any folder; without a password."""
+    if is_postgres(address):
+        return without_password(address)
+    if path := file_of(address):
+        return os.path.abspath(path)
+    return ""
 
 
 async def log_in(c: ApiRequest) -> Any:
@@ -24,24 +47,28 @@ async def log_in(c: ApiRequest) -> Any:
     that a link carries."""
     guard = c.desk.guard
     if "token" in c.body:
-        cookie, who = guard.login_by_link(c.request, c.body["token"])
+        token = c.body["token"]
+        cookie, who = await guard.ask(lambda: guard.login_by_link(c.request, token))
     else:
-        cookie, who = guard.login(c.request, c.body["key"])
+        key = c.body["key"]
+        cookie, who = await guard.ask(lambda: guard.login(c.request, key))
     c.desk.security.happened("login", by=who.name, address=guard.address(c.request))
     return answered(
-        me(who, c.rt.store.now()),
+        me(who, c.rt),
         {"Set-Cookie": set_cookie(guard, cookie, c.request.headers["host"])},
     )
 
 
+@reaches("own")
 async def log_out(c: ApiRequest) -> Response:
     """End a browser's session."""
     guard = c.desk.guard
-    if who := guard.logout(c.request):
+    if who := await guard.ask(lambda: guard.logout(c.request)):
         c.desk.security.happened("logout", by=who, address=guard.address(c.request))
     return answered(DONE, {"Set-Cookie": set_cookie(c.desk.guard, "", c.request.headers["host"])})
 
 
+@reaches("own")
 async def who_am_i(c: ApiRequest) -> Any:
     """Who asks."""
-    return me(c.who, c.rt.store.now())
+    return me(c.who, c.rt)

@@ -11,7 +11,7 @@ from typing import Any
 
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import Invalid, Misused
-from adjourn.views.words import KINDS, TOPICS
+from adjourn.views.words import KINDS, TOPICS, kind_words
 
 ARGUMENTS, VALUE = 20, 200
 """So many arguments are shown, and so many characters of each."""
@@ -44,19 +44,28 @@ def check_address(url: str) -> None:
 
 
 def words(
-    topic: str, data: dict[str, Any], link: str, item: Interrupt | None = None
+    topic: str,
+    data: dict[str, Any],
+    link: str,
+    item: Interrupt | None = None,
+    *,
+    details: bool = True,
 ) -> tuple[str, str]:
-    """A message's title and text. `item`: what waits, if it is to be shown."""
-    subject = shown(data.get("tool") or data.get("agent") or data.get("scope") or "a run")
+    """A message's title and text. `item`: what waits. `details`: whether it is shown."""
+    tool = data.get("tool") or (item.call.tool if item and item.call else "")
+    subject = shown(tool or data.get("agent") or data.get("scope") or "a run")
     what = TOPICS.get(topic, topic)
     if topic == "interrupt.opened" and data.get("kind") in KINDS:
-        what = KINDS[data["kind"]].message
+        what = kind_words(data["kind"], item.payload if item else None).message
     lines = [
         f"{name}: {shown(str(data[key]))}"
         for name, key in (("agent", "agent"), ("run", "run_id"))
         if data.get(key)
     ]
-    if item is not None:
+    if data.get("escalated"):
+        groups = ", ".join(map(shown, data.get("groups", ())))
+        lines.append(f"escalated: nobody answered in time{groups and f', now asks {groups}'}")
+    if item is not None and details:
         lines += action(item)
     if link:
         lines.append(f"Look at it: {link}")

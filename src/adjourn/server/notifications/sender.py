@@ -17,7 +17,16 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.server.api.notifications import new_secret
 from adjourn.server.notifications import chat
 from adjourn.server.notifications import webhook as outlet
+from adjourn.server.notifications.own_delivery import (
+    VAPID,
+    OwnDelivery,
+    PushDelivery,
+    Recipients,
+    held_until,
+)
+from adjourn.server.notifications.web_push import VapidKey
 from adjourn.stores.outbox import DeliveryAttempt, Endpoint, Notification
+from adjourn.stores.own_endpoint import OwnChoice, OwnEndpoint, own_endpoint
 from adjourn.stores.protocol import Filter, Store
 
 log = logging.getLogger("adjourn.notify")
@@ -32,6 +41,8 @@ SEEN, CROWDED = 200, 1.0
 and is asked for so often."""
 LONGEST = 86_400.0
 GONE = 410
+NO_BROWSER = (404, GONE)
+"""What a push service says of a browser that is no longer subscribed."""
 
 
 async def add_webhook(
@@ -60,7 +71,13 @@ async def add_webhook(
 
 
 async def add_chat(
-    store: Store, name: str, url: str, *, topics: Iterable[str] = (), by: str = ""
+    store: Store,
+    name: str,
+    url: str,
+    *,
+    topics: Iterable[str] = (),
+    by: str = "",
+    person: str = "",
 ) -> None:
     """Notify a chat room or a mailbox from now on.
 
@@ -70,9 +87,12 @@ async def add_chat(
         url: one of Apprise's, for example `mailto://…`.
         topics: what it is notified of; none: everything.
         by: who adds it.
+        person: the user to whom it belongs: it is told only what they may see, and chose in
+            their settings.
     """
     chat.check_address(url)
-    await store.endpoints(Endpoint(name, "apprise", url, "", tuple(topics)), by=by)
+    own = OwnEndpoint(person, device=name, choice=OwnChoice()).kept() if person else ""
+    await store.endpoints(Endpoint(name, "apprise", url, own, tuple(topics)), by=by)
 
 
 class NotificationSender:
@@ -85,7 +105,9 @@ class NotificationSender:
         allow: networks that webhooks may reach although they are not public.
         backoff: seconds before each further attempt.
         tls: for webhooks; without it, the system's certificates.
-        details: whether chat and mail are told the arguments of the call that waits.
+        details: whether chat, mail and browsers are told the arguments of the call that waits.
+        recipients: who a person is now, with their rights. Without it, nothing is delivered to
+            people's own endpoints: a server that knows them does it.
     """
 
     def __init__(
@@ -97,10 +119,13 @@ class NotificationSender:
         backoff: tuple[float, ...] = BACKOFF,
         tls: ssl.SSLContext | None = None,
         details: bool = True,
+        recipients: Recipients | None = None,
     ) -> None:
         self._store, self._url, self._backoff, self._tls = store, url.rstrip("/"), backoff, tls
         self._details = details
-        self._allow = outlet.networks(allow)
+        self.allowed = outlet.networks(allow)
+        self._own = OwnDelivery(store, recipients) if recipients else None
+        self._push = PushDelivery(self._url, self.allowed, tls)
         self._active: dict[asyncio.Task[None], str] = {}
         self._bell = asyncio.Event()
         self._loop: asyncio.Task[None] | None = None
@@ -139,6 +164,10 @@ class NotificationSender:
             if endpoint.kind == "apprise":
                 await chat.send(endpoint.url, "Test from Adjourn", chat.shown(text))
                 return True, "the service took it"
+            if endpoint.kind == "push":
+                message = {"title": "Test from Adjourn", "text": chat.shown(text)}
+                answer = await self._to_browser(endpoint, {**message, "path": "/", "tag": "test"})
+                return 200 <= answer.status < 300, f"it answered {answer.status}"
             answer = await self._send(
                 endpoint,
                 f"msg_test_{secrets.token_hex(12)}",
@@ -177,6 +206,8 @@ class NotificationSender:
         crowded = len(due) == SEEN
         if (crowded or any(x.due_at <= now for x in due)) and len(self._active) < AT_ONCE:
             busy = [name for name, n in Counter(self._active.values()).items() if n >= EACH]
+            if self._own is None:
+                busy += [e.name for e in endpoints.values() if own_endpoint(e) is not None]
             for letter in await self._store.post(
                 take=min(EACH, AT_ONCE - len(self._active)), hold=HOLD, but=busy
             ):
@@ -220,10 +251,12 @@ class NotificationSender:
 
     async def _attempt(self, endpoint: Endpoint, letter: Notification) -> DeliveryAttempt:
         message: dict[str, Any] = decode(letter.body)
-        link = self._link(message["data"])
+        data, link = message["data"], self._link(message["data"])
+        if (own := own_endpoint(endpoint)) is not None:
+            return await self._attempt_own(endpoint, own, letter, data)
         if endpoint.kind == "apprise":
-            item = await self._item(message["data"])
-            await chat.send(endpoint.url, *chat.words(letter.topic, message["data"], link, item))
+            item = await self._item(data) if self._details else None
+            await chat.send(endpoint.url, *chat.words(letter.topic, data, link, item))
             return DeliveryAttempt(letter.n, letter.tries)
         message["data"]["link"] = link
         answer = await self._send(endpoint, letter.id, message)
@@ -235,10 +268,54 @@ class NotificationSender:
             )
         return self._failed(letter, f"it answered {answer.status}", answer.retry_after)
 
+    async def _attempt_own(
+        self, endpoint: Endpoint, own: OwnEndpoint, letter: Notification, data: dict[str, Any]
+    ) -> DeliveryAttempt:
+        """One attempt to tell one person: by the rights of now, and as they chose."""
+        done = DeliveryAttempt(letter.n, letter.tries)
+        who = await self._own.recipients(own.person) if self._own else None
+        if self._own is None or who is None:
+            await self._forget(endpoint)
+            return done
+        item = await self._item(data)
+        if not await self._own.concerns(who, own.choice, data, item):
+            return done
+        if until := held_until(own.choice, letter.topic, item, self._store.now()):
+            return DeliveryAttempt(letter.n, letter.tries, "quiet hours", until)
+        title, text = chat.words(letter.topic, data, "", item, details=self._details)
+        if endpoint.kind == "apprise":
+            where = f"\nLook at it: {link}" if (link := self._link(data)) else ""
+            await chat.send(endpoint.url, title, text + where)
+            return done
+        path = _path(data)
+        answer = await self._to_browser(
+            endpoint, {"title": title, "text": text, "path": path, "tag": path}
+        )
+        if answer.status in NO_BROWSER:
+            await self._forget(endpoint)
+        elif not 200 <= answer.status < 300:
+            return self._failed(letter, f"it answered {answer.status}", answer.retry_after)
+        return done
+
+    async def _forget(self, endpoint: Endpoint) -> None:
+        """Nobody is there any more."""
+        log.info("endpoint %s is told nothing more: nobody is there", endpoint.name)
+        await self._store.endpoints(drop=endpoint.name)
+
+    async def _to_browser(
+        self, endpoint: Endpoint, message: dict[str, str]
+    ) -> outlet.WebhookResponse:
+        kept = [e.secret for e in await self._store.endpoints() if e.name == VAPID]
+        own = own_endpoint(endpoint)
+        if not kept or own is None:
+            raise OSError("the key that this browser subscribed to is not there any more")
+        key = VapidKey.kept(kept[0])
+        return await self._push.send(endpoint, own, key, message, self._store.now())
+
     async def _item(self, data: dict[str, Any]) -> Interrupt | None:
-        """What waits, as it is now; None if it is decided, erased, or not to be shown. The letter
-        holds none of it: what is erased is in no letter."""
-        if not self._details or not data.get("ref"):
+        """What waits, as it is now; None if it is decided or erased. The letter holds none of it:
+        what is erased is in no letter."""
+        if not data.get("ref"):
             return None
         waiting = await self._store.inbox(Filter(run=data["run_id"], limit=SEEN))
         return next((item for item in waiting if item.ref == data["ref"]), None)
@@ -248,7 +325,7 @@ class NotificationSender:
     ) -> outlet.WebhookResponse:
         body = encode(message)
         headers = signed(endpoint, id, body, self._store.now())
-        return await outlet.post(endpoint.url, body, headers, allow=self._allow, tls=self._tls)
+        return await outlet.post(endpoint.url, body, headers, allow=self.allowed, tls=self._tls)
 
     def _failed(self, letter: Notification, error: str, retry_after: str = "") -> DeliveryAttempt:
         if letter.tries > len(self._backoff):
@@ -260,13 +337,15 @@ class NotificationSender:
 
     def _link(self, data: dict[str, Any]) -> str:
         """Where a person looks at it. A page, always: nothing that is opened decides."""
-        if not self._url:
-            return ""
-        if item := data.get("ref") or data.get("interrupt_id"):  # old letters have one or the other
-            return f"{self._url}/inbox/{quote(item, safe='')}"
-        if "run_id" in data:
-            return f"{self._url}/runs/{quote(data['run_id'], safe='')}"
-        return f"{self._url}/"
+        return f"{self._url}{_path(data)}" if self._url else ""
+
+
+def _path(data: dict[str, Any]) -> str:
+    if item := data.get("ref") or data.get("interrupt_id"):  # old letters have one or the other
+        return f"/inbox/{quote(item, safe='')}"
+    if "run_id" in data:
+        return f"/runs/{quote(data['run_id'], safe='')}"
+    return "/"
 
 
 Postman = NotificationSender

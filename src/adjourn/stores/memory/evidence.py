@@ -64,6 +64,10 @@ class MemoryEvidence:
         """See `verification.Evidence`."""
         return self._store._interrupts[row.id].values()
 
+    def blobs(self, row: RunRow) -> Iterable[tuple[str, bytes]]:
+        """See `verification.Evidence`."""
+        return self._store._blobs.get(row.id, {}).items()
+
     def record_head(self, run: str, seq: int) -> bytes | None:
         """See `verification.Evidence`."""
         row = self._store._runs.get(run)

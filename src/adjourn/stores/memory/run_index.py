@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 
-from adjourn.stores.run_index import RunEntry
+from adjourn.stores.run_index import COUNTED, CountedRun, RunEntry, count_of, dump_facts
 from adjourn.stores.run_row import RunRow
 
 
@@ -69,3 +69,27 @@ class MemoryRunIndex:
                 found.append((self._dated(row), entry))
             begun = begun or run == after
         return found[:limit]
+
+    async def counts(
+        self,
+        since: float,
+        until: float,
+        *,
+        after: int = 0,
+        limit: int = 500,
+        label: tuple[str, str] | None = None,
+    ) -> list[CountedRun]:
+        """See `RunIndex.counts`."""
+        found: list[CountedRun] = []
+        for number, row in reversed(list(enumerate(self._runs.values(), 1))):
+            if len(found) == limit:
+                break
+            if (after and number >= after) or row.erased or not since <= row.created_at < until:
+                continue
+            if label and row.labels.get(label[0]) != label[1]:
+                continue
+            entry = self._known.entries.get(row.id)
+            facts = dump_facts(entry) if entry else None
+            values = [getattr(row, name) for name in COUNTED[1:]]
+            found.append(count_of([number, *values, facts]))
+        return found

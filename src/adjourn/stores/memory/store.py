@@ -2,15 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
 from adjourn.core.ids import public_id, ref_of
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Started
-from adjourn.core.status import ENDED, RUNNABLE, Status
+from adjourn.core.status import ENDED, RUNNABLE, Status, run_status
 from adjourn.errors import UnknownRun
 from adjourn.stores.audit import (
     ANSWER,
@@ -25,7 +26,9 @@ from adjourn.stores.audit import (
 )
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.channel import Ears, MemoryChannel
-from adjourn.stores.fleet import Misfit, Queue, WorkerCard
+from adjourn.stores.fleet import Census, Misfit, Queue, RunCount, WorkerCard
+from adjourn.stores.guest_threads import MemoryThreads, check_run
+from adjourn.stores.item_note import ItemMark
 from adjourn.stores.memory.due import due
 from adjourn.stores.memory.evidence import MemoryEvidence
 from adjourn.stores.memory.heartbeat import MemoryPulse
@@ -38,17 +41,21 @@ from adjourn.stores.ruled_store import Ruled
 from adjourn.stores.rules import filters, journal
 from adjourn.stores.rules import transaction as sheet
 from adjourn.stores.rules.conversation_turns import turn_of
-from adjourn.stores.rules.inbox_filter import belongs, briefly
+from adjourn.stores.rules.inbox_filter import belongs, briefly, is_for
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.roster import listing
 from adjourn.stores.rules.transaction import Each, RecordedRefusal, StoreRule, Whole
+from adjourn.stores.rules.values import NOTHING
 from adjourn.stores.run_index import RunSearch
-from adjourn.stores.run_row import RunRow
+from adjourn.stores.run_row import MARKED, RunRow, open_stores, opened_bytes
 from adjourn.stores.seals import Anchor, Seal
 from adjourn.stores.snapshots import MemorySnapshots
 from adjourn.stores.subscriptions import Subscriptions
 from adjourn.stores.verification import Verification, verified
+
+if TYPE_CHECKING:
+    from adjourn.stores.secret_keys import KeyRing
 
 
 def _place(line: AuditLine) -> tuple[float, str, int]:
@@ -70,7 +77,9 @@ class MemoryStore(Ruled, MemoryBook):
         super().__init__()
         self.now = now
         self._bells = Subscriptions()
+        open_stores.add(self)
         self._ends: set[MemoryChannel] = set()
+        self._guest_threads = MemoryThreads(self._threads, self.now, self._check_run)
 
     async def _write(
         self, rule: StoreRule | Each | Whole, *, ring: str | None = None, own: bool = False
@@ -128,6 +137,43 @@ class MemoryStore(Ruled, MemoryBook):
             run, seq = before.run, before.seq
         return found
 
+    async def blobs(self, run: str, digests: Collection[str] | None = None) -> dict[str, bytes]:
+        """See `Store.blobs`."""
+        return self.peek_blobs(run, digests)
+
+    def peek_blobs(self, run: str, digests: Collection[str] | None = None) -> dict[str, bytes]:
+        """`blobs`, without awaiting."""
+        found: dict[str, bytes] = {}
+        for digest, body in self._blobs.get(run, {}).items():
+            if digests is None or digest in digests:
+                found[digest] = body
+        if found and len(salt := self._runs[run].salt) == MARKED:
+            return {digest: opened_bytes(salt, body) for digest, body in found.items()}
+        return found
+
+    def wrapped_key(self, kid: str) -> str | None:
+        """See `run_keys.HasRunKeys`."""
+        from adjourn.stores.run_keys import kid_of
+
+        for run, wrapped in self._keys.items():
+            if kid_of(self._runs[run].salt) == kid:
+                return wrapped
+        return self._guest_threads.keys().get(kid)
+
+    async def rewrap(self, ring: "KeyRing") -> int:
+        """See `Ruled.rewrap`."""
+        from adjourn.stores.run_keys import kid_of, rewrapped
+
+        made: dict[str, str] = {}
+        for run, wrapped in self._keys.items():
+            made[run] = rewrapped(ring, kid_of(self._runs[run].salt), wrapped)
+        inside: dict[str, str] = {}
+        for kid, wrapped in self._guest_threads.keys().items():
+            inside[kid] = rewrapped(ring, kid, wrapped)
+        self._keys = made
+        self._guest_threads.put_keys(inside)
+        return len(made) + len(inside)
+
     def peek(self, run: str) -> list[tuple[int, AnyRecord]]:
         """`load`, without awaiting."""
         return parsed(present(enumerate(self._journals[run], 1)))
@@ -136,11 +182,11 @@ class MemoryStore(Ruled, MemoryBook):
         """How many records a journal has."""
         return self._runs[run].seq
 
-    def adopt(self, records: Sequence[AnyRecord]) -> None:
+    def adopt(self, records: Sequence[AnyRecord], blobs: Mapping[str, bytes] = NOTHING) -> None:
         """`create` with a whole journal, without awaiting."""
         first, *rest = records
         assert isinstance(first, Started)
-        self._do(journal.creating(first, rest, ""), first.run)
+        self._do(journal.creating(first, rest, "", blobs), first.run)
 
     def knows(self, run: str, request: str) -> bool:
         """Whether a request id was used for this run."""
@@ -165,6 +211,14 @@ class MemoryStore(Ruled, MemoryBook):
     def snapshots(self) -> MemorySnapshots:
         """See `Store.snapshots`."""
         return MemorySnapshots(self._chains, self._snapshots)
+
+    def guest_threads(self) -> MemoryThreads:
+        """See `Store.guest_threads`."""
+        return self._guest_threads
+
+    def _check_run(self, run: str) -> None:
+        row = self._runs.get(run)
+        check_run(run, row.erased if row else None, bool(run) and run in self._audit)
 
     async def audit(
         self, scope: str | None = None, *, after: int = 0, limit: int = 100
@@ -200,11 +254,13 @@ class MemoryStore(Ruled, MemoryBook):
             return FoundLine(line.scope, line.n, line.body, line.head)
         journal, asked = self._journals[row.id], self._interrupts[row.id]
         opening = record = state = ""
+        contested = False
         if waiting := asked.get(entry.get("interrupt", "")):
             opening, state = _short(journal[waiting.seq - 1]), waiting.state
-        if entry["verb"] == ANSWER and "seq" in entry:
+            contested = bool(waiting.disowned)
+        if entry["verb"] in (ANSWER, "veto") and "seq" in entry:
             record = _short(journal[int(entry["seq"]) - 1])
-        known = (row.program, row.title, opening, record, state)
+        known = (row.program, row.title, opening, record, state, contested)
         return FoundLine(line.scope, line.n, line.body, line.head, *known)
 
     def _lines(self, *, security: bool) -> list[AuditLine]:
@@ -258,6 +314,7 @@ class MemoryStore(Ruled, MemoryBook):
         for run in runs:
             for body in self._journals.get(run, ()):
                 size += len((body or "").encode())
+            size += sum(map(len, self._blobs.get(run, {}).values()))
         return size
 
     async def scrub(self, *, pruned: bool = False) -> bool:
@@ -304,6 +361,16 @@ class MemoryStore(Ruled, MemoryBook):
                 found[row.program] = replace(queue, ready=queue.ready + 1, oldest_at=oldest)
         return [found[program] for program in sorted(found)]
 
+    async def census(self, most: int = 100_000) -> Census:
+        """See `Store.census`."""
+        counted: Counter[tuple[str, str]] = Counter()
+        for row in self._runs.values():
+            if row.status not in ENDED:
+                view = run_status(row.status, failed=0 < row.opens == row.errors)
+                counted[row.program, view.value] += 1
+        runs = [RunCount(*of, min(most, number)) for of, number in sorted(counted.items())]
+        return Census(tuple(runs))
+
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
         now, halts = self.now(), frozenset(self._halts)
@@ -330,6 +397,7 @@ class MemoryStore(Ruled, MemoryBook):
                 else:
                     wanted = filters.visible(row, asked, now)
                 wanted = wanted and fits and filter.kind in ("", asked.kind)
+                wanted = wanted and is_for(asked, filter, now)
                 last = bool(filter.after) and filter.after in (
                     public_id(id, asked.i),
                     ref_of(id, asked.i),
@@ -347,13 +415,21 @@ class MemoryStore(Ruled, MemoryBook):
         found.sort(key=lambda item: item[0])
         return [shown for place, shown in found if place > start][: filter.limit]
 
+    async def marks(self, items: Sequence[tuple[str, str]]) -> dict[tuple[str, str], ItemMark]:
+        """See `Store.marks`."""
+        found: dict[tuple[str, str], ItemMark] = {}
+        for run, id in items:
+            row = self._interrupts.get(run, {}).get(id)
+            if row is not None and (row.assigned or row.snoozed):
+                found[run, id] = ItemMark(row.assigned, dict(row.snoozed))
+        return found
+
     def _shown(self, row: RunRow, asked: InterruptRow) -> Interrupt:
         """An interrupt with who has agreed so far."""
         journal = cast("list[str]", self._journals[row.id])  # what was erased has no interrupts
         agreed = [journal[seq - 1] for seq in asked.votes.values()]
-        return filters.shown(
-            row.id, asked.seq, journal[asked.seq - 1], agreed, row.requesters, asked.disowned
-        )
+        brief = row.id, asked.i, asked.seq, asked.kind, asked.opened_at, asked.expires
+        return filters.shown(brief, journal[asked.seq - 1], agreed, row.requesters, asked.disowned)
 
     async def runs(self, filter: Filter) -> list[RunRow]:
         """See `Store.runs`."""
@@ -403,4 +479,5 @@ class MemoryStore(Ruled, MemoryBook):
 
     async def close(self) -> None:
         """See `Store.close`."""
+        open_stores.discard(self)
         await asyncio.sleep(0)

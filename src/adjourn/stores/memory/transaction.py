@@ -7,10 +7,11 @@ from msgspec.structs import replace
 
 from adjourn.core.record_codec import parse
 from adjourn.core.records import Started
-from adjourn.core.status import RUNNABLE, Status
+from adjourn.core.status import ENDED, RUNNABLE, Status
 from adjourn.stores.audit import AuditLine
 from adjourn.stores.erasure import Hold
 from adjourn.stores.fleet import Misfit, WorkerCard
+from adjourn.stores.guest_threads import GuestThread
 from adjourn.stores.memory.due import ahead, due
 from adjourn.stores.memory.run_index import IndexedRuns
 from adjourn.stores.outbox import Endpoint, Notification, Wake
@@ -34,6 +35,9 @@ class MemoryBook:
         self._runs: dict[str, RunRow] = {}
         self._journals: dict[str, list[str | None]] = {}
         self._snapshots: dict[str, Kept] = {}
+        self._blobs: dict[str, dict[str, bytes]] = {}
+        self._keys: dict[str, str] = {}
+        self._threads: dict[str, GuestThread] = {}
         self._chains: dict[str, list[bytes]] = {}
         self._indexed = IndexedRuns()
         self._interrupts: dict[str, dict[str, InterruptRow]] = {}
@@ -191,7 +195,9 @@ class MemoryBook:
             for id, asked in known.items():
                 named = ask.all_interrupts or id in ask.named or asked.lives in ask.lives
                 if named or (opens and asked.state == "open"):
-                    interrupts[id] = replace(asked, votes=dict(asked.votes))
+                    interrupts[id] = replace(
+                        asked, votes=dict(asked.votes), snoozed=dict(asked.snoozed)
+                    )
             seen.interrupts = interrupts
         wanted = {row.seq if seq == LAST else seq for seq in ask.records}
         for id in ask.named if ask.openings else ():
@@ -281,11 +287,15 @@ class MemoryBook:
             self._erasures += 1
             self._wipe(row.id)
         self._runs[row.id] = row
+        if writes.key:
+            self._keys[row.id] = writes.key
         if writes.journal:
             self._indexed.written(row)
         for line in writes.journal:
             self._journals[row.id].append(line.body)
             self._chains[row.id].append(line.head)
+        if writes.blobs:
+            self._blobs.setdefault(row.id, {}).update(writes.blobs)
         self._interrupts[row.id] |= writes.interrupts
         if writes.request is not None:
             id, seq, digest = writes.request
@@ -299,6 +309,7 @@ class MemoryBook:
             [b""] * (size - 1) + self._chains[run][-1:],
         )
         self._clear_beside(run)
+        self._forget_threads(lambda thread: self._holds_of(thread, run))
 
     def _remove(self, run: str) -> None:
         del self._journals[run], self._chains[run], self._runs[run]
@@ -306,7 +317,9 @@ class MemoryBook:
         del self._interrupts[run]
 
     def _clear_beside(self, run: str) -> None:
+        self._keys.pop(run, None)
         self._snapshots.pop(run, None)
+        self._blobs.pop(run, None)
         self._indexed.forget(run)
         self._interrupts[run] = {}
         for request in [key for key in self._requests if key[0] == run]:
@@ -315,6 +328,17 @@ class MemoryBook:
             del self._letters[letter.n]
         self._misfits.pop(run, None)
         self._wakes.pop(run, None)
+        self._forget_threads(lambda thread: thread.run == run)
+
+    def _forget_threads(self, is_meant: Callable[[GuestThread], bool]) -> None:
+        for thread in list(self._threads.values()):
+            if is_meant(thread):
+                self._threads.pop(thread.id, None)
+
+    def _holds_of(self, thread: GuestThread, run: str) -> bool:
+        """Whether a thread of another run that has ended holds something of a run."""
+        own = self._runs.get(thread.run)
+        return run in thread.also and (own is None or own.status in ENDED)
 
     def _write_outbox(self, writes: Writes) -> None:
         for endpoint in writes.put_endpoints:

@@ -31,12 +31,13 @@ INDEXES = {
 KNOWN = f"""
 select a.scope, a.n, a.body, a.head, coalesce(r.program, ''), coalesce(r.title, ''),
     coalesce(case when length(o.body) <= {LONGEST} then o.body end, ''),
-    coalesce(case when length(d.body) <= {LONGEST} then d.body end, ''), coalesce(x.state, '')
+    coalesce(case when length(d.body) <= {LONGEST} then d.body end, ''), coalesce(x.state, ''),
+    coalesce(cardinality(x.disowned), 0) > 0
 from ({{lines}}) a
 left join adjourn.run r on r.id = a.scope
 left join adjourn.interrupt x on x.run = r.n and x.i = {said("interrupt")}
 left join adjourn.journal o on o.run = r.n and o.seq = x.seq
-left join adjourn.journal d on d.run = r.n and {said("verb")} = 'answer'
+left join adjourn.journal d on d.run = r.n and {said("verb")} in ('answer', 'veto')
     and d.seq = substring(a.body from '"seq":([0-9]+)')::bigint
 """.replace("substring(body", "substring(a.body")
 

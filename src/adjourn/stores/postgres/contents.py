@@ -12,9 +12,10 @@ from adjourn.core.codec import encode
 from adjourn.errors import Conflict
 from adjourn.stores.address import without_password
 from adjourn.stores.audit import AuditLine
-from adjourn.stores.contents import OneRun, Rest
+from adjourn.stores.contents import OneRun, StoreRest
 from adjourn.stores.erasure import Hold
 from adjourn.stores.fleet import Misfit
+from adjourn.stores.guest_threads import GuestThread
 from adjourn.stores.outbox import Notification
 from adjourn.stores.postgres.config import READ, Config, taken
 from adjourn.stores.postgres.connections import (
@@ -24,6 +25,7 @@ from adjourn.stores.postgres.connections import (
     store_error,
     taken_apart,
 )
+from adjourn.stores.postgres.guest_threads import put_thread, read_threads
 from adjourn.stores.postgres.migrations import bring_up_to_date
 from adjourn.stores.postgres.row_cache import Remembered
 from adjourn.stores.postgres.rows import (
@@ -56,12 +58,17 @@ REQUESTS = (
     "select run, id, seq, body from adjourn.request where run = "
     "any(%(runs)s::bigint[]) order by run, id"
 )
+BLOBS = "select run, digest, body from adjourn.blob where run = any(%(runs)s::bigint[])"
+KEYS = "select run, wrapped from adjourn.run_key where run = any(%(runs)s::bigint[])"
 MISFITS = "select run, body from adjourn.misfit where run = any(%(runs)s::bigint[])"
 WAKES = "select run, not_before from adjourn.wake where run = any(%(runs)s::bigint[])"
 AUDIT = f"""
 select scope, n, body, head from adjourn.audit where %(first)s or (scope, n) > (%(scope)s, %(n)s) order by scope, n limit {LINES}
 """
-EMPTY = "select not exists (select 1 from adjourn.run) and not exists (select 1 from adjourn.audit)"
+EMPTY = """
+select not exists (select 1 from adjourn.run) and not exists (select 1 from adjourn.audit)
+    and not exists (select 1 from adjourn.guest_thread)
+"""
 IDENTITY = """
 select (select value from adjourn.meta where key = 'store'),
     coalesce((select value::bigint from adjourn.meta where key = 'erasures'), 0)
@@ -106,6 +113,10 @@ class PostgresContents:
             found[run].interrupts.append(interrupt_row(values))
         for run, id, seq, body in self._rows(REQUESTS, runs=numbers):
             found[run].requests.append((id, seq, body))
+        for run, digest, body in self._rows(BLOBS, runs=numbers):
+            found[run].blobs[digest] = bytes(body)
+        for run, wrapped in self._rows(KEYS, runs=numbers):
+            found[run].key = wrapped
         for run, body in self._rows(MISFITS, runs=numbers):
             found[run].misfit = _misfit(body)
         for run, at in self._rows(WAKES, runs=numbers):
@@ -130,10 +141,10 @@ class PostgresContents:
         for row in self._rows(f"select {', '.join(SEAL)} from adjourn.seal order by k"):
             yield Seal(*row)
 
-    def rest(self) -> Rest:
+    def rest(self) -> StoreRest:
         """See `Contents.rest`."""
         _, current, _ = taken(self._rows(READ, generation="")[0], Config())
-        return Rest(
+        return StoreRest(
             sorted(current.halts, key=lambda halt: (halt.at, halt.scope)),
             list(
                 starmap(
@@ -151,6 +162,10 @@ class PostgresContents:
             current.signed,
             current.waking,
         )
+
+    def threads(self) -> Iterator[GuestThread]:
+        """See `Contents.threads`."""
+        return read_threads(self._db)
 
 
 @contextmanager
@@ -177,6 +192,10 @@ class PostgresFilling:
             {"owner": run, "id": id, "seq": seq, "body": body} for run, id, seq, body in requests
         ]
         messages(self._db, [PUT_REQUESTS], {"rows": encode(rows).decode()})
+
+    def put_thread(self, thread: GuestThread) -> None:
+        """See `Filling.put_thread`."""
+        put_thread(self._db, thread)
 
 
 @contextmanager

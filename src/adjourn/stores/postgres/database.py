@@ -11,6 +11,7 @@ import psycopg
 
 from adjourn.stores.address import without_password
 from adjourn.stores.postgres.connections import (
+    PROMOTE,
     Connection,
     connect,
     messages,
@@ -18,6 +19,8 @@ from adjourn.stores.postgres.connections import (
     taken_apart,
 )
 from adjourn.stores.postgres.migrations import newest, pending, schema_of
+from adjourn.stores.postgres.server_report import ServerReport, server_report
+from adjourn.stores.postgres.standby_notice import READ_ONLY
 from adjourn.stores.rows import first_column
 
 TRIES = 20
@@ -47,6 +50,7 @@ from adjourn.interrupt x join adjourn.run r on r.n = x.run
 where x.state = 'open' and starts_with(r.id || ':' || x.i, %(beginning)s)
 order by x.opened_at limit %(most)s
 """
+_READ_ONLY = "select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean"
 _WRITE = "begin; select pg_current_xact_id(); commit"
 
 
@@ -115,9 +119,21 @@ class PostgresDatabase:
         """See `Database.items_like`."""
         return list(map(_pair, self.rows(_ITEMS_LIKE, beginning=beginning, most=most)))
 
+    def obstacle(self) -> str:
+        """See `Database.obstacle`."""
+        [(is_read_only,)] = self.rows(_READ_ONLY)
+        return f"{READ_ONLY}; {PROMOTE}" if is_read_only else ""
+
     def damage(self, *, deep: bool) -> list[str]:
         """See `Database.damage`. PostgreSQL looks after its own pages."""
         return []
+
+    def report(self) -> ServerReport:
+        """What there is to know of its server, and of the way to it."""
+        try:
+            return server_report(self.address, time.time)
+        except psycopg.Error as e:
+            raise store_error(self.where, e) from e
 
     def commit_time(self) -> float:
         """See `Database.commit_time`."""

@@ -111,6 +111,15 @@ class PostgresEvidence:
         sql = f"select {columns(INTERRUPT, 'x')} from adjourn.interrupt x where x.run = %(run)s"
         return map(interrupt_row, self._rows(sql, run=row.n))
 
+    def blobs(self, row: RunRow) -> Iterator[tuple[str, bytes]]:
+        """See `verification.Evidence`."""
+        for (digest,) in self._rows(
+            "select digest from adjourn.blob where run = %(run)s", run=row.n
+        ):
+            sql = "select body from adjourn.blob where run = %(run)s and digest = %(digest)s"
+            for (body,) in self._rows(sql, run=row.n, digest=digest):
+                yield digest, bytes(body)
+
     def record_head(self, run: str, seq: int) -> bytes | None:
         """See `verification.Evidence`."""
         sql = (

@@ -30,6 +30,23 @@ select program, sum(ready)::bigint, coalesce(min(at), 0), sum(working)::bigint f
     union all select program, 0, null, 1 from taken
 ) x group by program order by program
 """
+CENSUS = """
+with recursive named (program) as (
+    select min(program) from adjourn.run
+    union all
+    select (select min(r.program) from adjourn.run r where r.program > named.program) from named
+        where named.program is not null),
+view (shown) as (values ('cancelling'), ('failed'), ('paused'), ('pausing'), ('ready'), ('stuck'), ('waiting')),
+counted (program, shown, runs) as (
+    select program, shown, (select count(*) from (
+        select 1 from adjourn.run r where r.program = named.program and r.shown = view.shown limit %(most)s) x)
+    from named, view where program is not null)
+select program, shown, runs from counted where runs > 0 order by program collate "C", shown
+"""
+SIZE = """
+select coalesce(sum(pg_total_relation_size(oid)), 0)::bigint from pg_class
+    where relnamespace = 'adjourn'::regnamespace and relkind = 'r'
+"""
 
 
 def card_values(writes: Writes) -> dict[str, Any]:

@@ -1,18 +1,19 @@
 """The inbox of a PostgreSQL database: in looks of which each has an end, along the index of what
 waits."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import starmap
 from typing import Any
 
 from adjourn.core.codec import decode
 from adjourn.core.interrupt import Interrupt
+from adjourn.stores.item_note import ItemMark
 from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.postgres.lists import FEW, LABELLED, SHOWN, like, planned
 from adjourn.stores.protocol import Filter
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules.filters import given, shown
-from adjourn.stores.rules.inbox_filter import briefly
+from adjourn.stores.rules.inbox_filter import BRIEFLY, briefly
 
 POSITION = "(x.rank, x.opened_at, x.run, x.seq)"
 ORDER = "x.rank, x.opened_at, x.run, x.seq"
@@ -20,7 +21,7 @@ IN_INBOX = "x.state = 'open' and x.kind not in ('timer', 'event')"
 WAITING = f"{IN_INBOX} and (x.expires = 0 or x.expires > %(now)s)"
 DECIDABLE = "(case when r.status in ('cancelling', 'stuck') then x.undoing else true end)"
 BRIEF = "r.id, x.i, x.seq, x.kind, x.opened_at, x.expires"
-WHOLE = "r.id, x.seq, j.body, x.votes, r.requesters, r.n, x.disowned"
+WHOLE = f"{BRIEF}, j.body, x.votes, r.requesters, r.n, x.disowned"
 RECORD = "join adjourn.journal j on j.run = x.run and j.seq = x.seq"
 PLACE = f"select {ORDER} from adjourn.interrupt x where x.i = %(i)s order by x.run limit 1"
 PLACE_IN_RUN = f"""
@@ -28,6 +29,7 @@ select {ORDER} from adjourn.interrupt x where x.run = (select n from adjourn.run
 """
 OPENED = (("x.opened_at >=", "since"), ("x.opened_at <=", "until"), ("r.updated_at >=", "changed"))
 WORDS = "(r.words || ' ' || x.said) like %(pattern)s"
+OF_RUN = "(select * from adjourn.interrupt where run = (select n from adjourn.run where id = %(r_id)s) offset 0) x"
 OF_RUNS = "(select * from adjourn.interrupt where run = any(%(runs)s::bigint[]) offset 0) x"
 """By their runs, and not along the whole inbox: PostgreSQL looks into nothing that has an
 offset."""
@@ -39,7 +41,14 @@ GOES_ON = tuple(view for view in SHOWN[""] if view not in ("completed", "cancell
 """The views of runs that may have open interrupts."""
 GIVEN = "%(group)s = any(x.groups)"
 FOR_MEMBERS = "(x.groups = '{}' or x.groups && %(members)s::text[])"
-RARE = ("program", "session", "label", "kind", "text", "group", "since", "until")
+ASSIGNED = "x.assigned = any(%(assigned)s::text[])"
+AWAKE = "(x.snoozed = '{}' or coalesce((x.snoozed::jsonb ->> %(awake_for)s)::float8, 0) <= %(now)s)"
+MARKS = """
+select r.id, x.i, x.assigned, x.snoozed from unnest(%(runs)s::text[], %(ids)s::text[]) w(run, i)
+join adjourn.run r on r.id = w.run join adjourn.interrupt x on x.run = r.n and x.i = w.i
+where x.assigned <> '' or x.snoozed <> '{}'
+"""
+RARE = ("program", "session", "label", "kind", "text", "group", "since", "until", "assigned")
 """What hardly any of those that wait may be."""
 FIRST, LOOK = 256, 4_000
 DECISIONS = """
@@ -51,9 +60,10 @@ order by array_position(%(seqs)s::bigint[], seq)
 def inbox(db: Connection, filter: Filter, now: float) -> Iterator[list[Interrupt]]:
     """A page of an inbox, look by look."""
     terms, values = _waiting(filter, now)
-    few = _of_few_runs(db, filter)
     source = "adjourn.interrupt x"
-    if few is not None:
+    if filter.run:
+        few, source = [], OF_RUN
+    elif (few := _of_few_runs(db, filter)) is not None:
         source, values["runs"] = OF_RUNS, few
     place, left, most = _place(db, filter.after), filter.limit, FIRST
     in_slices = few is None and not filter.interrupt
@@ -80,6 +90,11 @@ def inbox(db: Connection, filter: Filter, now: float) -> Iterator[list[Interrupt
             return
 
 
+def marks(rows: Iterable[tuple[Any, ...]]) -> dict[tuple[str, str], ItemMark]:
+    """See `Store.marks`, of the rows of `MARKS`."""
+    return {(run, id): ItemMark(given, decode(snoozed)) for run, id, given, snoozed in rows}
+
+
 def _items(
     db: Connection, source: str, rest: str, values: Mapping[str, Any], brief: bool
 ) -> list[Interrupt]:
@@ -90,16 +105,16 @@ def _items(
     return [_item(db, row) for row in rows]
 
 
-def _item(db: Connection, row: tuple[Any, ...]) -> Interrupt:
+def _item(db: Connection, row: Any) -> Interrupt:
     """With who has agreed so far."""
-    run, seq, body, votes, requesters, number, disowned = row
+    body, votes, requesters, number, disowned = row[BRIEFLY:]
     decisions: list[str] = []
     if votes != "{}":
         found: dict[str, int] = decode(votes)
         decisions = first_column(
             messages(db, [DECISIONS], {"run": number, "seqs": list(found.values())})[0]
         )
-    return shown(run, seq, body, decisions, tuple(requesters), tuple(disowned))
+    return shown(row[:BRIEFLY], body, decisions, tuple(requesters), tuple(disowned))
 
 
 def _further(db: Connection, place: Any, count: int) -> Any:
@@ -148,6 +163,12 @@ def _waiting(filter: Filter, now: float) -> tuple[list[str], dict[str, Any]]:
     if filter.members is not None:
         terms.append(FOR_MEMBERS)
         values["members"] = list(filter.members)
+    if filter.assigned:
+        terms.append(ASSIGNED)
+        values["assigned"] = list(filter.assigned)
+    if filter.awake_for:
+        terms.append(AWAKE)
+        values["awake_for"] = filter.awake_for
     return terms, values
 
 
@@ -155,15 +176,12 @@ def _of_few_runs(db: Connection, filter: Filter) -> list[int] | None:
     """The runs by which interrupts are found, if those are few; None if it is better to go through
     the inbox."""
     values: dict[str, Any] = {
-        "id": filter.run,
         "changed": filter.changed,
         "session": filter.session,
         "program": filter.program,
     }
     few = f"limit {FEW}"
-    if filter.run:
-        sql = "select n from adjourn.run where id = %(id)s"
-    elif filter.changed:
+    if filter.changed:
         sql, few = CHANGED, ""
     elif filter.session or filter.program:
         if filter.session:

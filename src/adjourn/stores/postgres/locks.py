@@ -10,7 +10,7 @@ from adjourn.stores.rules.values import ReadRequest
 
 OURS = 1_094_863_951
 """Under which number of PostgreSQL's advisory locks ours are."""
-HALTS, GLOBAL, SECURE, SEALS, SCHEMA, TICKETS = 1, 2, 3, 4, 5, 6
+HALTS, GLOBAL, SECURE, SEALS, SCHEMA, TICKETS, PEOPLE = 1, 2, 3, 4, 5, 6, 7
 SHARE_HALTS = f"select pg_advisory_xact_lock_shared({OURS}, {HALTS})"
 SESSION = "select pg_advisory_xact_lock(hashtextextended(%(session)s, {OURS}))".replace(
     "{OURS}", str(OURS)

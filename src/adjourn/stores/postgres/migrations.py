@@ -1,7 +1,10 @@
 """Bringing the schema of a PostgreSQL database up to date, one process at a time, while others go
 on with what they know."""
 
+import time
 from importlib import resources
+
+from psycopg.errors import DeadlockDetected, LockNotAvailable
 
 from adjourn.errors import StoreError
 from adjourn.stores.postgres.connections import Connection, messages
@@ -15,6 +18,18 @@ create table if not exists adjourn.schema_version (number integer primary key, a
 _THERE = "select to_regclass('adjourn.schema_version') is not null"
 _NUMBER = "select coalesce(max(number), 0) from adjourn.schema_version"
 _TRIGRAMS = "select extnamespace::regnamespace::text from pg_extension where extname = 'pg_trgm'"
+_BLOCKING = """
+select a.pid, a.application_name, extract(epoch from clock_timestamp() - a.xact_start)::float8 from pg_stat_activity a
+where a.pid <> pg_backend_pid() and a.xact_start is not null and a.pid in (
+    select l.pid from pg_locks l join pg_class c on c.oid = l.relation
+    where l.granted and c.relnamespace = 'adjourn'::regnamespace)
+order by a.xact_start limit 1
+"""
+LONGEST = 3.0
+"""Seconds for which a change of a table waits for those who use it: whoever wants to use it meanwhile
+waits behind it. PostgreSQL ends a vacuum that is in the way after one."""
+TRIES = 20
+"""So often it is tried; with the pauses between them, for two minutes."""
 
 
 def scripts() -> list[tuple[int, str]]:
@@ -51,28 +66,55 @@ def pending(version: int, where: str) -> list[tuple[int, str]]:
 
 
 def bring_up_to_date(db: Connection, where: str) -> None:
-    """Apply what is pending, in one transaction under a lock: whoever comes at the same time waits,
-    and finds it done."""
+    """Apply what is pending, each script in a transaction of its own, under a lock: whoever comes at
+    the same time waits, and finds it done. Raises `StoreError` if somebody uses a table for too
+    long."""
     _check_settings(db, where)
-    if not pending(schema_of(db), where):
-        return
-    with db.transaction():
-        messages(db, [_LOCK], {})
-        messages(db, [_MAKE], {})
-        for number, text in pending(schema_of(db), where):
-            if number == 1:
-                _find_trigrams(db)
-            db.execute(text.encode())
-            messages(
-                db,
-                ["insert into adjourn.schema_version (number) values (%(number)s)"],
-                {"number": number},
-            )
+    while pending(schema_of(db), where):
+        with db.transaction():
+            messages(db, [_LOCK], {})
+            messages(db, [_MAKE], {})
+            for number, text in pending(schema_of(db), where)[:1]:
+                _apply(db, number, text, where)
+
+
+def _apply(db: Connection, number: int, text: str, where: str) -> None:
+    """Apply one script, with the lock. While somebody uses its tables it waits in short pieces, and
+    leaves the others as much time in between."""
+    _find_trigrams(db)
+    messages(db, [f"set local lock_timeout = {round(LONGEST * 1000)}"], {})
+    for tried in range(1, TRIES + 1):
+        try:
+            with db.transaction():
+                db.execute(text.encode())
+            break
+        except (LockNotAvailable, DeadlockDetected) as e:
+            if tried == TRIES:
+                raise _blocked(db, where) from e
+            time.sleep(LONGEST)
+    added = "insert into adjourn.schema_version (number) values (%(number)s)"
+    messages(db, [added], {"number": number})
+
+
+def _blocked(db: Connection, where: str) -> StoreError:
+    """Who is in the way."""
+    found = messages(db, [_BLOCKING], {})[0]
+    text, advice = "its tables are in use", "try it again"
+    if found:
+        [(process, name, seconds)] = found
+        text = f"a transaction of process {process} ({name or 'unnamed'}) has been open for {seconds:.0f} s"
+        advice = f"end it, select pg_terminate_backend({process}), and try it again"
+    return StoreError(
+        f"{where}: its schema cannot be brought up to date: {text}",
+        consequence="nothing else was changed",
+        advice=advice,
+    )
 
 
 def _find_trigrams(db: Connection) -> None:
     """The extension by which texts are found; its names may be in a schema that nobody looks in."""
-    messages(db, ["create extension if not exists pg_trgm"], {})
+    if not messages(db, [_TRIGRAMS], {})[0]:
+        messages(db, ["create extension if not exists pg_trgm"], {})
     [(schema,)] = messages(db, [_TRIGRAMS], {})[0]
     messages(db, [f"set local search_path = adjourn, public, {schema}"], {})
 

@@ -89,26 +89,13 @@ class Remembered:
             return None
         if (ask.opens and row.opens) or (ask.endpoints and config.endpoints):
             return None
-        elsewhere = (
-            ask.named
-            or ask.lives
-            or ask.all_interrupts
-            or ask.openings
-            or ask.records
-            or ask.request
-            or ask.owner
-            or ask.before
-            or ask.last
-            or ask.later
-            or ask.queue
-            or ask.audit
-            or ask.holds
-            or ask.erasures
-            or ask.letters
-            or ask.take
-            or ask.asleep
-            or ask.wakes
-            or ask.touched
-            or ask.tickets
+        known = ReadRequest(
+            ask.run,
+            ask.tail,
+            ask.head_at,
+            opens=ask.opens,
+            halts=ask.halts,
+            endpoints=ask.endpoints,
+            signed=ask.signed,
         )
-        return None if elsewhere else row
+        return row if ask == known else None

@@ -21,6 +21,83 @@ INTERRUPT = InterruptRow.__struct_fields__
 LETTER = Notification.__struct_fields__
 SEAL = Seal.__struct_fields__
 _STATUS = {status.value: status for status in Status}
+TYPES = {
+    "n": "bigint",
+    "was": "bigint",
+    "id": "text",
+    "kind": "text",
+    "program": "text",
+    "session": "text",
+    "labels": "text",
+    "title": "text",
+    "words": "text",
+    "input_digest": "text",
+    "seq": "bigint",
+    "head": "text",
+    "status": "text",
+    "epoch": "bigint",
+    "worker": "text",
+    "wake_at": "float8",
+    "blocked": "text[]",
+    "opens": "int",
+    "errors": "int",
+    "stopped": "boolean",
+    "created_at": "float8",
+    "updated_at": "float8",
+    "requesters": "text[]",
+    "salt": "text",
+    "erased": "float8",
+    "chapter": "bigint",
+    "priority": "int",
+    "queued": "boolean",
+    "after": "text",
+    "after_seq": "bigint",
+    "run": "bigint",
+    "i": "text",
+    "state": "text",
+    "digest": "text",
+    "event": "text",
+    "expires": "float8",
+    "undoing": "boolean",
+    "approvers": "int",
+    "by": "text",
+    "votes": "text",
+    "lives": "text",
+    "disowned": "text[]",
+    "rank": "int",
+    "opened_at": "float8",
+    "type": "text",
+    "tool": "text",
+    "groups": "text[]",
+    "uses": "int",
+    "body": "text",
+    "scope": "text",
+    "at": "float8",
+    "key": "text",
+    "value": "text",
+    "endpoint": "text",
+    "topic": "text",
+    "tries": "int",
+    "due_at": "float8",
+    "error": "text",
+    "name": "text",
+    "url": "text",
+    "secret": "text",
+    "topics": "text[]",
+    "until": "float8",
+    "reason": "text",
+    "not_before": "float8",
+    "k": "bigint",
+    "prev": "text",
+    "hash": "text",
+    "kid": "text",
+    "sig": "text",
+    "owner": "text",
+    "said": "text",
+    "assigned": "text",
+    "snoozed": "text",
+}
+"""Of every column that is written: its type, as JSON carries it."""
 
 
 def columns(names: Sequence[str], table: str) -> str:
@@ -79,6 +156,7 @@ def interrupt_row(values: Sequence[Any]) -> InterruptRow:
     """A row of `INTERRUPT`."""
     found = dict(zip(INTERRUPT, values, strict=True))
     found["votes"] = decode(found["votes"])
+    found["snoozed"] = decode(found["snoozed"])
     found["disowned"], found["groups"] = tuple(found["disowned"]), tuple(found["groups"])
     return InterruptRow(**found)
 
@@ -86,4 +164,10 @@ def interrupt_row(values: Sequence[Any]) -> InterruptRow:
 def interrupt_values(run: int, row: InterruptRow) -> Mapping[str, Any]:
     """What a statement writes of an interrupt, as JSON can carry it."""
     said = f"{row.type.lower()} {row.tool.lower()}"
-    return {**picked(row, INTERRUPT), "run": run, "votes": encode(row.votes).decode(), "said": said}
+    return {
+        **picked(row, INTERRUPT),
+        "run": run,
+        "votes": encode(row.votes).decode(),
+        "snoozed": encode(row.snoozed).decode(),
+        "said": said,
+    }

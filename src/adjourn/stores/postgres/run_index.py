@@ -5,7 +5,7 @@ from typing import Any
 
 from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.postgres.rows import COLUMNS, run_row
-from adjourn.stores.run_index import RunEntry, dump_facts, entry_of
+from adjourn.stores.run_index import COUNTED, CountedRun, RunEntry, count_of, dump_facts, entry_of
 from adjourn.stores.run_row import RunRow
 
 Ask = Callable[[Callable[[Connection], Any]], Awaitable[Any]]
@@ -20,6 +20,14 @@ from adjourn.index_number x join adjourn.index_text t on t.run = x.run where x.r
 _BEGAN = f"""
 select {COLUMNS} from adjourn.run r where r.created_at between %(since)s and %(until)s and r.erased = 0
 and (%(after)s = '' or r.n < (select n from adjourn.run where id = %(after)s)) order by r.n desc limit %(limit)s
+"""
+_COUNTS = f"""
+select {", ".join(f"r.{name}" for name in COUNTED)}, t.facts
+from adjourn.run r left join adjourn.index_text t on t.run = r.n
+where r.created_at >= %(since)s and r.created_at < %(until)s and r.erased = 0
+and (%(after)s = 0 or r.n < %(after)s) and (%(name)s = '' or exists (
+    select 1 from adjourn.label l where l.key = %(name)s and l.value = %(value)s and l.run = r.n
+)) order by r.n desc limit %(limit)s
 """
 _THERE = """
 select r.n, r.seq <= %(seq)s or r.worker <> '' from adjourn.run r where r.id = %(run)s and r.erased = 0 and r.seq >= %(seq)s
@@ -58,6 +66,21 @@ class PostgresRunIndex:
         """See `RunIndex.entries`."""
         values = {"since": since, "until": until, "after": after, "limit": limit}
         return await self._ask(lambda db: _page(db, values))
+
+    async def counts(
+        self,
+        since: float,
+        until: float,
+        *,
+        after: int = 0,
+        limit: int = 500,
+        label: tuple[str, str] | None = None,
+    ) -> list[CountedRun]:
+        """See `RunIndex.counts`."""
+        name, value = label or ("", "")
+        values = {"since": since, "until": until, "after": after, "limit": limit}
+        values |= {"name": name, "value": value}
+        return await self._ask(lambda db: list(map(count_of, messages(db, [_COUNTS], values)[0])))
 
 
 def _stale(db: Connection, limit: int) -> list[tuple[RunRow, RunEntry | None]]:

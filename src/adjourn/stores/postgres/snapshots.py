@@ -7,6 +7,7 @@ import msgspec
 
 from adjourn.core.snapshot_part import SnapshotPart
 from adjourn.stores.postgres.connections import Connection, messages
+from adjourn.stores.run_row import sealed_bytes
 from adjourn.stores.snapshots import Kept, Snapshot, kept_whole
 
 Ask = Callable[[Callable[[Connection], Any]], Awaitable[Any]]
@@ -15,7 +16,7 @@ _KNOWN = (
     "r.n where r.id = %(run)s"
 )
 _LAST = """
-select s.run, s.format, s.seq, s.head, s.stretches, s.rest from adjourn.run r
+select s.run, s.format, s.seq, s.head, s.stretches, s.rest, r.salt from adjourn.run r
 join adjourn.snapshot s on s.run = r.n
 join adjourn.journal j on j.run = r.n and j.seq = s.seq and j.head = s.head
 where r.id = %(run)s
@@ -25,7 +26,7 @@ select g.edition, g.path, g.k, g.body from adjourn.run r join adjourn.segment g 
 """
 _SNAPSHOT = "begin isolation level repeatable read read only"
 _THERE = """
-select r.n from adjourn.run r join adjourn.journal j on j.run = r.n and j.seq = %(seq)s and j.head = %(head)s
+select r.n, r.salt from adjourn.run r join adjourn.journal j on j.run = r.n and j.seq = %(seq)s and j.head = %(head)s
 where r.id = %(run)s and r.erased = 0 for share of r
 """
 _DROP = "delete from adjourn.segment where run = %(n)s and edition <> all(%(editions)s::text[])"
@@ -74,11 +75,11 @@ def _last(db: Connection, run: str) -> Kept | None:
     _, rows, segments, _ = messages(db, [_SNAPSHOT, _LAST, _SEGMENTS, "commit"], {"run": run})
     if not rows:
         return None
-    _, format, seq, head, stretches, rest = rows[0]
+    _, format, seq, head, stretches, rest, salt = rows[0]
     wanted = _stretches(stretches)
     if wanted is None:
         return None
-    return kept_whole(Snapshot(seq, head, format, rest, wanted), segments)  # pyright: ignore[reportArgumentType]
+    return kept_whole(Snapshot(seq, head, format, rest, wanted), segments, salt)  # pyright: ignore[reportArgumentType]
 
 
 def _keep(
@@ -90,12 +91,13 @@ def _keep(
         found = messages(db, ["set local synchronous_commit = off", _THERE], values)[-1]
         if not found:
             return
+        salt = bytes(found[0][1])
         values |= {
             "n": found[0][0],
             "editions": list({which.edition for which in snapshot.stretches}),
             "format": snapshot.format,
             "stretches": msgspec.json.encode(snapshot.stretches).decode(),
-            "rest": snapshot.rest,
+            "rest": sealed_bytes(salt, snapshot.rest),
         }
         messages(db, [_DROP], values)
         for which, body in parts.items():
@@ -104,7 +106,7 @@ def _keep(
                 "edition": which.edition,
                 "path": which.path,
                 "k": which.k,
-                "body": body,
+                "body": sealed_bytes(salt, body),
             }
             messages(db, [_PART], part)
         messages(db, [_KEEP], values)

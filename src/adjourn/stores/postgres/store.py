@@ -1,10 +1,10 @@
 """Journals in a PostgreSQL database, for any number of processes on any number of machines."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, starmap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 
@@ -15,22 +15,26 @@ from adjourn.errors import AdjournError, UnknownRun
 from adjourn.stores.address import without_password
 from adjourn.stores.channel import Ears
 from adjourn.stores.erasure import Hold
-from adjourn.stores.fleet import Misfit, Queue, WorkerCard
+from adjourn.stores.fleet import Census, Misfit, Queue, RunCount, WorkerCard
+from adjourn.stores.item_note import ItemMark
 from adjourn.stores.outbox import Endpoint, Notification
 from adjourn.stores.polled_channel import PolledChannel
-from adjourn.stores.postgres import audit, conversation_turns, due, fleet, inbox, lists
+from adjourn.stores.postgres import audit, conversation_turns, due, fleet, inbox, lists, run_keys
 from adjourn.stores.postgres.audit import PostgresAudit
 from adjourn.stores.postgres.batch_threads import Crew, Work
 from adjourn.stores.postgres.connections import (
     Connection,
     Pool,
     connect,
+    is_cut,
     is_overtaken,
     is_passing,
+    is_starting,
     messages,
     store_error,
     taken_apart,
 )
+from adjourn.stores.postgres.guest_threads import PostgresThreads
 from adjourn.stores.postgres.heartbeat import PostgresPulse
 from adjourn.stores.postgres.live_channel import postgres_channel
 from adjourn.stores.postgres.migrations import bring_up_to_date
@@ -40,6 +44,7 @@ from adjourn.stores.postgres.rows import COLUMNS, LETTER, run_row
 from adjourn.stores.postgres.run_index import PostgresRunIndex
 from adjourn.stores.postgres.scrub import is_unscrubbed, scrub
 from adjourn.stores.postgres.snapshots import PostgresSnapshots
+from adjourn.stores.postgres.standby_notice import StandbyNotice
 from adjourn.stores.postgres.transaction import ComparedBook, LockedBook, Moved, is_plain
 from adjourn.stores.postgres.watch import Watch
 from adjourn.stores.protocol import Bell, Filter, Turn
@@ -50,8 +55,11 @@ from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.roster import listing
 from adjourn.stores.rules.transaction import Each, RecordedRefusal, StoreRule, Whole
 from adjourn.stores.rules.values import ReadRequest, Writes
-from adjourn.stores.run_row import RunRow
+from adjourn.stores.run_row import RunRow, open_stores, opened_bytes
 from adjourn.stores.work_request import WorkRequest
+
+if TYPE_CHECKING:
+    from adjourn.stores.secret_keys import KeyRing
 
 SIZE, LANES, LISTING = 8, 2, 2
 """How many connections a process has at most, over how many of them commits go that are compared,
@@ -76,6 +84,14 @@ limit %(limit)s
 _WEIGH = """
 select coalesce(sum(octet_length(j.body)), 0)::bigint from adjourn.run r join adjourn.journal j on j.run = r.n
 where r.id = any(%(runs)s::text[])
+"""
+_WEIGH_BLOBS = """
+select coalesce(sum(octet_length(b.body)), 0)::bigint from adjourn.run r join adjourn.blob b on b.run = r.n
+where r.id = any(%(runs)s::text[])
+"""
+_BLOBS = """
+select b.digest, b.body, r.salt from adjourn.run r join adjourn.blob b on b.run = r.n
+where r.id = %(run)s and (%(every)s or b.digest = any(%(digests)s::text[]))
 """
 
 
@@ -109,22 +125,39 @@ class PostgresStore(PostgresAudit):
         took."""
         self._remembered = Remembered(now)
         self.now = self._remembered.now
+        self._notice = StandbyNotice(self.where)
         self._begin()
+        open_stores.add(self)
         self._pool = Pool(self._info)
         self._crew = Crew(size, LANES, self._together)
         self._lists = Crew(LISTING)
-        self._watch = Watch(self._direct, self.where, self.ask, self._remembered)
+        self._watch = Watch(self._direct, self._notice, self.ask, self._remembered)
 
     def _begin(self) -> None:
-        try:
-            with connect(self._info) as db:
-                bring_up_to_date(db, self.where)
-                book = LockedBook(db, self._remembered)
-                book.read(ReadRequest())
-                book.ending = True
-                book.flush()
-        except psycopg.Error as e:
-            raise store_error(self.where, e) from e
+        """A server that cannot be reached is told at once; one that cut us off, or that begins, is
+        waited for."""
+        until, pause, was_there = time.monotonic() + PATIENCE, 0.02, False
+        while True:
+            try:
+                with connect(self._info) as db:
+                    try:
+                        return self._look(db)
+                    except psycopg.Error as e:
+                        was_there = was_there or is_cut(e)
+                        raise
+            except psycopg.Error as e:
+                again = is_starting(e) or (was_there and is_passing(e))
+                if not again or time.monotonic() > until:
+                    raise store_error(self.where, e) from e
+            time.sleep(pause)
+            pause = min(2 * pause, 1.0)
+
+    def _look(self, db: Connection) -> None:
+        bring_up_to_date(db, self.where)
+        book = LockedBook(db, self._remembered)
+        book.read(ReadRequest())
+        book.ending = True
+        book.flush()
 
     @property
     def address(self) -> str:
@@ -166,6 +199,7 @@ class PostgresStore(PostgresAudit):
                 with self._pool.connection() as db:
                     return self._attempt(db, rule, notify, tried)
             except psycopg.Error as e:
+                self._notice.heed(e)
                 overtaken += is_overtaken(e)
                 if is_overtaken(e):
                     again = overtaken <= OVERTAKEN
@@ -203,6 +237,8 @@ class PostgresStore(PostgresAudit):
         finally:
             _roll_back(db)
         self.locked += 1
+        if book.has_sent or isinstance(rule, Each):  # to lock what is due is to write
+            self._notice.end()
         self._keep(book.writes)
         return result
 
@@ -314,6 +350,27 @@ class PostgresStore(PostgresAudit):
             await self.rows(conversation_turns.TURNS, run=name(run), seq=seq, limit=limit)
         )
 
+    async def blobs(self, run: str, digests: Collection[str] | None = None) -> dict[str, bytes]:
+        """See `Store.blobs`."""
+        found = await self.rows(
+            _BLOBS, run=name(run), every=digests is None, digests=list(digests or ())
+        )
+        return {digest: opened_bytes(bytes(salt), bytes(body)) for digest, body, salt in found}
+
+    def wrapped_key(self, kid: str) -> str | None:
+        """See `run_keys.HasRunKeys`. By a connection of its own: whoever asks may hold one of the
+        pool's."""
+        try:
+            with connect(self._info) as db:
+                found = messages(db, [run_keys.READ], {"kid": kid})[0]
+        except psycopg.Error as e:
+            raise store_error(self.where, e) from e
+        return found[0][0] if found else None
+
+    async def rewrap(self, ring: "KeyRing") -> int:
+        """See `Ruled.rewrap`."""
+        return await self.ask(lambda db: run_keys.rewrap(db, ring))
+
     def pulse(self) -> PostgresPulse:
         """See `Store.pulse`."""
         return PostgresPulse(self._info, self.where, self._given)
@@ -329,6 +386,16 @@ class PostgresStore(PostgresAudit):
     def run_index(self) -> PostgresRunIndex:
         """See `Store.run_index`."""
         return PostgresRunIndex(self.ask)
+
+    def guest_threads(self) -> PostgresThreads:
+        """See `Store.guest_threads`."""
+        return PostgresThreads(self.ask, self.now)
+
+    async def marks(self, items: Sequence[tuple[str, str]]) -> dict[tuple[str, str], ItemMark]:
+        """See `Store.marks`."""
+        named = [(run, id) for run, id in items if "\0" not in run + id]
+        runs, ids = [run for run, _ in named], [id for _, id in named]
+        return inbox.marks(await self.rows(inbox.MARKS, runs=runs, ids=ids))
 
     async def hold(
         self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
@@ -370,7 +437,9 @@ class PostgresStore(PostgresAudit):
 
     async def weigh(self, runs: Sequence[str]) -> int:
         """See `Store.weigh`."""
-        return (await self.rows(_WEIGH, runs=list(runs)))[0][0]
+        records = await self.rows(_WEIGH, runs=list(runs))
+        files = await self.rows(_WEIGH_BLOBS, runs=list(runs))
+        return records[0][0] + files[0][0]
 
     async def scrub(self, *, pruned: bool = False) -> bool:
         """See `Store.scrub`. It takes as long as writing the tables anew, and nobody else has them
@@ -406,6 +475,12 @@ class PostgresStore(PostgresAudit):
     async def queues(self) -> list[Queue]:
         """See `Store.queues`."""
         return list(starmap(Queue, await self.rows(fleet.QUEUES, now=self.now())))
+
+    async def census(self, most: int = 100_000) -> Census:
+        """See `Store.census`."""
+        counted = starmap(RunCount, await self.rows(fleet.CENSUS, most=most))
+        [(size,)] = await self.rows(fleet.SIZE)
+        return Census(tuple(counted), size)
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
@@ -468,8 +543,13 @@ class PostgresStore(PostgresAudit):
         """See `Store.subscribe`."""
         return self._watch.subscribe(run, bell, words=words)
 
+    def hear(self, told: Callable[[str], None]) -> Callable[[], None]:
+        """See `Store.hear`."""
+        return self._watch.hear(told)
+
     async def close(self) -> None:
         """See `Store.close`."""
+        open_stores.discard(self)
         await self._watch.close()
         await self._crew.close()
         await self._lists.close()

@@ -14,12 +14,8 @@ from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.postgres.read_statements import AUDIT, questions, values_of
 from adjourn.stores.postgres.row_cache import Remembered
 from adjourn.stores.postgres.rows import run_row
-from adjourn.stores.postgres.write_statements import (
-    COMPARED_STEP,
-    is_config,
-    step_argument,
-    written,
-)
+from adjourn.stores.postgres.step_statement import changed, step
+from adjourn.stores.postgres.write_statements import is_config, written
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules.transaction import Find
 from adjourn.stores.rules.values import ReadRequest, ReadResult, Writes
@@ -31,6 +27,9 @@ others have its locks."""
 BEGIN = ("begin", f"set local idle_in_transaction_session_timeout = {STALLED}")
 LIGHTLY = "set local synchronous_commit = off"
 NOTIFY = "select pg_notify('adjourn', %(notify)s)"
+BEHIND = "select pg_logical_emit_message(true, 'adjourn', '')"
+"""A line in the database's log, and nothing else: its commit waits for every commit before it, on
+every server that has to have it."""
 LOCK_ALL = "select 1 from adjourn.run where id = any(%(all)s::text[]) order by n for no key update"
 
 
@@ -88,6 +87,7 @@ class LockedBook:
         self._gathered: list[tuple[int, Writes]] = []
         self.writes: list[Writes] = []
         self.ending = False
+        self.has_sent = False
         self.notify = ""
 
     # Reading
@@ -120,6 +120,9 @@ class LockedBook:
 
     def _ask(self, ask: ReadRequest, script: list[str]) -> ReadResult:
         seen = _asked(self._db, self._remembered, ask, script, [])
+        if ask.run and seen.row is None and ask.run in seen.audit:
+            # it was begun between the two: what is read after its line has its row, unless it is gone
+            seen = _asked(self._db, self._remembered, ask, list(locks.of(ask)), [])
         if ask.audit and ask.run and seen.row is None and "" not in ask.audit:
             self._read_global(seen)
         self._compare(ask, seen)
@@ -216,6 +219,7 @@ class LockedBook:
                 script.statements.insert(0, LIGHTLY)
             script.add("commit")
         if script.statements:
+            self.has_sent = len(script.statements) > self.ending
             messages(self._db, script.statements, script.values)
 
     def _read_after(self, ask: ReadRequest) -> ReadResult:
@@ -235,13 +239,18 @@ class LockedBook:
         """Whether a transaction of which nobody knows has been committed; asked under the locks
         that it needed itself.
 
-        So whoever was about to commit it has done so, or never will: it would find other rows.
+        So whoever was about to commit it has done so, or never will: it would find other rows. That
+        it can be read here does not mean that the standby has it: who waited for that was cut off.
+        So this waits in its place, and the transaction is over.
         """
         proof = proof_of(earlier)
         if proof is None:
             return False
         script = [*self._beginning(any(map(is_config, earlier))), *proof.locks, proof.sql]
-        return bool(messages(self._db, script, proof.values)[-1])
+        if not messages(self._db, script, proof.values)[-1]:
+            return False
+        messages(self._db, [BEHIND, "commit"], {})
+        return True
 
 
 class ComparedBook:
@@ -253,6 +262,7 @@ class ComparedBook:
         self._config, self._now = remembered.config, remembered.now()
         self._gathered: list[tuple[int, Writes]] = []
         self._used: dict[str, RunRow] = {}
+        self._changed: set[str] = set()
         self._sent = False
         self.landed: set[int] = set()
 
@@ -294,8 +304,10 @@ class ComparedBook:
 
     def write(self, writes: Writes) -> None:
         """See `Book.write`."""
-        assert writes.row is not None
-        self._gathered.append((writes.row.seq - len(writes.journal), writes))
+        row = writes.row
+        assert row is not None
+        self._gathered.append((row.seq - len(writes.journal), writes))
+        self._changed.update(changed(self._used[row.id], row))
 
     def flush(self) -> None:
         """See `Book.flush`."""
@@ -303,9 +315,8 @@ class ComparedBook:
             return
         self._sent = True
         items = sorted(self._gathered, key=lambda item: item[1].row.n if item[1].row else 0)
-        values = {"step": step_argument(items, self._config.generation)}
-        sets = messages(self._db, [locks.SHARE_HALTS, COMPARED_STEP], values)
-        self.landed = set(first_column(sets[-1]))
+        written = step(items, sorted(self._changed), self._config.generation)
+        self.landed = set(first_column(messages(self._db, [locks.SHARE_HALTS, written])[-1]))
 
     def find(self, find: Find) -> list[str]:
         """See `Book.find`: nothing is found here."""
@@ -324,6 +335,7 @@ def is_plain(writes: Writes) -> bool:
         return False
     return not (
         writes.request
+        or writes.blobs
         or writes.beats
         or writes.gone
         or writes.audit

@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -19,6 +20,7 @@ import psycopg
 from adjourn.errors import StoreError
 from adjourn.stores.postgres.connections import Connection, connect, messages
 from adjourn.stores.postgres.row_cache import Remembered
+from adjourn.stores.postgres.standby_notice import StandbyNotice
 from adjourn.stores.protocol import Bell
 from adjourn.stores.subscriptions import Subscriptions
 
@@ -30,6 +32,8 @@ LISTEN_FOR = 1.0
 """Seconds after which the ear looks whether it is still wanted."""
 LONGEST = 7_000
 """So many bytes an announcement can have."""
+Hearer = tuple[asyncio.AbstractEventLoop, Callable[[str], None]]
+"""Whoever is told of announcements, and in which loop."""
 GENERATION = "select generation::text from adjourn.config"
 SEQS = "select id, seq from adjourn.run where id = any(%(runs)s::text[])"
 
@@ -40,12 +44,12 @@ class Watch:
     def __init__(
         self,
         info: str,
-        where: str,
+        notice: StandbyNotice,
         ask: Callable[[Callable[[Connection], Any]], Awaitable[Any]],
         remembered: Remembered,
     ) -> None:
-        self._info, self._where, self._ask, self._remembered = info, where, ask, remembered
-        self.bells = Subscriptions()
+        self._info, self._notice, self._ask, self._remembered = info, notice, ask, remembered
+        self.bells, self._workers = Subscriptions(), list[Hearer]()
         self._me = os.urandom(8).hex()
         self._task: asyncio.Task[None] | None = None
         self._woken: asyncio.Event | None = None
@@ -72,21 +76,34 @@ class Watch:
             self._woken.set()  # it may be in the middle of a long sleep
         return end
 
-    async def _look(self, loop: asyncio.AbstractEventLoop, woken: asyncio.Event) -> None:
-        """Look for what other processes wrote, as long as somebody wants to know."""
+    def hear(self, told: Callable[[str], None]) -> Callable[[], None]:
+        """See `Store.hear`."""
+        loop = asyncio.get_running_loop()
+        worker = (loop, told)
+        self._workers.append(worker)
+        self._begin_listening(loop)
+        return partial(self._end_hearing, worker)
+
+    def _end_hearing(self, worker: Hearer) -> None:
+        with suppress(ValueError):  # it has ended already
+            self._workers.remove(worker)
+
+    def _begin_listening(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._ear is None or not self._ear.is_alive():
             self._ear = threading.Thread(
                 target=self._listen, args=(loop,), name="adjourn-ear", daemon=True
             )
             self._ear.start()
+
+    async def _look(self, loop: asyncio.AbstractEventLoop, woken: asyncio.Event) -> None:
+        """Look for what other processes wrote, as long as somebody wants to know."""
+        self._begin_listening(loop)
         while self.bells:
             try:
                 await self._ring_changed()
             # it looks again: a process that does not hear others would go on past their words
             except StoreError as e:
-                log.warning(
-                    "%s: other processes' words could not be looked for: %s", self._where, e
-                )
+                log.warning("other processes' words could not be looked for: %s", e)
             woken.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(woken.wait(), IDLE if self.bells.idle else HOT)
@@ -112,23 +129,36 @@ class Watch:
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
         """In a thread of its own, over a connection of its own, until nobody listens any more."""
-        while not self._closed and self.bells:
+        complaint = ""
+        while self._is_wanted:
             try:
                 with connect(self._info) as db:
                     db.execute("listen adjourn")
-                    while not self._closed and self.bells:
+                    complaint = ""
+                    while self._is_wanted:
                         for note in db.notifies(timeout=LISTEN_FOR, stop_after=1):
                             loop.call_soon_threadsafe(self._heard, note.payload)
             except psycopg.Error as e:
-                log.warning("%s: announcements are not heard: %s", self._where, str(e).strip())
+                before, complaint = complaint, str(e).strip()
+                if not self._notice.heed(e) and complaint != before:
+                    log.warning(
+                        "%s: announcements are not heard: %s", self._notice.where, complaint
+                    )
                 threading.Event().wait(LISTEN_FOR)
             except RuntimeError:  # its loop is closed
                 return
+
+    @property
+    def _is_wanted(self) -> bool:
+        return not self._closed and bool(self.bells or self._workers)
 
     def _heard(self, said: str) -> None:
         who, _, run = said.partition(" ")
         if who != self._me:
             self.bells.ring(run)
+            for loop, told in tuple(self._workers):
+                if not loop.is_closed():
+                    loop.call_soon_threadsafe(told, run)
 
     async def close(self) -> None:
         """Tell nobody any more."""

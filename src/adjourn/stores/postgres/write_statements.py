@@ -1,9 +1,5 @@
 """From what rules want to be written to statements: for each table one, however many rows there
-are, with one argument of JSON.
-
-Bodies of records are texts and stay texts: PostgreSQL never reads the JSON in them, which may have
-escapes that it refuses.
-"""
+are, with one argument of JSON. What is written of runs that are there is in `step_statement`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -13,94 +9,23 @@ import msgspec
 from adjourn.core.codec import encode
 from adjourn.stores.audit import AuditLine
 from adjourn.stores.outbox import Notification, Wake
-from adjourn.stores.postgres import config, fleet
+from adjourn.stores.postgres import config, fleet, run_keys
+from adjourn.stores.postgres.guest_threads import OF_RUN, WITH_RUN
 from adjourn.stores.postgres.locks import OURS
 from adjourn.stores.postgres.rows import (
-    INTERRUPT,
     LETTER,
     SEAL,
+    TYPES,
     first_values,
     interrupt_values,
     run_values,
 )
+from adjourn.stores.postgres.step_statement import INTERRUPT_COLUMNS, RECORD, step
 from adjourn.stores.rows import picked
 from adjourn.stores.rules.inbox_filter import words
 from adjourn.stores.rules.values import Writes
 from adjourn.stores.run_row import CHANGING
 
-_TYPES = {
-    "n": "bigint",
-    "was": "bigint",
-    "id": "text",
-    "kind": "text",
-    "program": "text",
-    "session": "text",
-    "labels": "text",
-    "title": "text",
-    "words": "text",
-    "input_digest": "text",
-    "seq": "bigint",
-    "head": "text",
-    "status": "text",
-    "epoch": "bigint",
-    "worker": "text",
-    "wake_at": "float8",
-    "blocked": "text[]",
-    "opens": "int",
-    "errors": "int",
-    "stopped": "boolean",
-    "created_at": "float8",
-    "updated_at": "float8",
-    "requesters": "text[]",
-    "salt": "text",
-    "erased": "float8",
-    "chapter": "bigint",
-    "priority": "int",
-    "queued": "boolean",
-    "after": "text",
-    "after_seq": "bigint",
-    "run": "bigint",
-    "i": "text",
-    "state": "text",
-    "digest": "text",
-    "event": "text",
-    "expires": "float8",
-    "undoing": "boolean",
-    "approvers": "int",
-    "by": "text",
-    "votes": "text",
-    "lives": "text",
-    "disowned": "text[]",
-    "rank": "int",
-    "opened_at": "float8",
-    "type": "text",
-    "tool": "text",
-    "groups": "text[]",
-    "body": "text",
-    "scope": "text",
-    "at": "float8",
-    "key": "text",
-    "value": "text",
-    "endpoint": "text",
-    "topic": "text",
-    "tries": "int",
-    "due_at": "float8",
-    "error": "text",
-    "name": "text",
-    "url": "text",
-    "secret": "text",
-    "topics": "text[]",
-    "until": "float8",
-    "reason": "text",
-    "not_before": "float8",
-    "k": "bigint",
-    "prev": "text",
-    "hash": "text",
-    "kid": "text",
-    "sig": "text",
-    "owner": "text",
-    "said": "text",
-}
 _BYTES = frozenset({"head", "salt", "prev", "hash", "sig"})
 _NEW = (
     "id",
@@ -120,14 +45,14 @@ _NEW = (
     "after",
     "after_seq",
 )
-_INTERRUPT = (*INTERRUPT, "said")
-_RECORD = ("run", "seq", "epoch", "body", "head")
 BESIDE = (
+    "run_key",
     "interrupt",
     "request",
     "misfit",
     "snapshot",
     "segment",
+    "blob",
     "wake",
     "label",
     "index_due",
@@ -138,7 +63,7 @@ BESIDE = (
 
 
 def _rows(
-    part: str, names: Iterable[str], table: str = "x", types: Mapping[str, str] = _TYPES
+    part: str, names: Iterable[str], table: str = "x", types: Mapping[str, str] = TYPES
 ) -> str:
     """Rows of the argument, as a table."""
     given = ", ".join(f"{name} {types[name]}" for name in names)
@@ -153,48 +78,22 @@ def _values(names: Iterable[str], table: str = "x") -> str:
 
 
 def _put(
-    table: str, part: str, names: Sequence[str], then: str = "", types: Mapping[str, str] = _TYPES
+    table: str, part: str, names: Sequence[str], then: str = "", types: Mapping[str, str] = TYPES
 ) -> str:
     columns = ", ".join(names)
     source = f"(select %({part})s::json as d) p, {_rows('rows', names, types=types)}"
     return f"insert into adjourn.{table} ({columns}) select {_values(names)} from {source} {then}"
 
 
-_SET = ", ".join(f"{name} = {_values((name,), 'w')}" for name in CHANGING)
-_ON_INTERRUPT = """
-on conflict (run, i) do update set state = excluded.state, by = excluded.by, votes = excluded.votes, lives = excluded.lives,
-    disowned = excluded.disowned
-"""
-_STEP = f"""
-with p as materialized (select %(step)s::json as d),
-w as (select x.* from p, {_rows("runs", ("n", "was", *CHANGING))}),
-done as (update adjourn.run r set {_SET} from w where r.n = w.n {{guard}} returning r.n),
-j as (insert into adjourn.journal ({", ".join(_RECORD)}) select {_values(_RECORD)} from p, {_rows("journal", _RECORD)}
-    join done on done.n = x.run),
-i as (insert into adjourn.interrupt (run, {", ".join(_INTERRUPT)}) select {_values(("run", *_INTERRUPT))}
-    from p, {_rows("interrupts", ("run", *_INTERRUPT))} join done on done.n = x.run {_ON_INTERRUPT}),
-t as (insert into adjourn.touched select x.scope, x.at from p, {_rows("touched", ("run", "scope", "at"))}
-    join done on done.n = x.run order by x.scope on conflict (scope) do update set at = excluded.at where false)
-select n from done
-"""
-LOCKED_STEP = _STEP.format(guard="")
-COMPARED_STEP = _STEP.format(
-    guard=(
-        "and r.epoch = w.epoch and r.seq = w.was and (select generation from "
-        "adjourn.config) = (select (d->>'generation')::uuid from p)"
-    )
-)
-"""Of the runs that are as they are remembered, while what all rules go by is what was remembered;
-the others are left."""
 BEGIN_RUN = f"""
 with p as materialized (select %(begin)s::json as d),
 made as (insert into adjourn.run ({", ".join(_NEW)}) select {_values(_NEW)} from p, {_rows("runs", _NEW)}
     returning n, id, created_at),
-j as (insert into adjourn.journal ({", ".join(_RECORD)})
-    select {_values(("n",), "made")}, {_values(_RECORD[1:])} from p, {_rows("journal", ("owner", *_RECORD[1:]))}
+j as (insert into adjourn.journal ({", ".join(RECORD)})
+    select {_values(("n",), "made")}, {_values(RECORD[1:])} from p, {_rows("journal", ("owner", *RECORD[1:]))}
     join made on made.id = x.owner),
-i as (insert into adjourn.interrupt (run, {", ".join(_INTERRUPT)}) select made.n, {_values(_INTERRUPT)}
-    from p, {_rows("interrupts", ("owner", *_INTERRUPT))} join made on made.id = x.owner),
+i as (insert into adjourn.interrupt (run, {", ".join(INTERRUPT_COLUMNS)}) select made.n, {_values(INTERRUPT_COLUMNS)}
+    from p, {_rows("interrupts", ("owner", *INTERRUPT_COLUMNS))} join made on made.id = x.owner),
 l as (insert into adjourn.label select x.key, x.value, made.n from p, {_rows("labels", ("owner", "key", "value"))}
     join made on made.id = x.owner),
 z as (insert into adjourn.zone
@@ -223,7 +122,7 @@ _TOUCHED = _put(
 """Whoever touches a scope has its row locked: a sealer that reads where its chains stand waits for
 them."""
 _REQUEST = _put("request", "request", ("run", "id", "seq", "body"))
-_LETTERS = _put("letter", "letters", LETTER[1:], types={**_TYPES, "run": "text"})
+_LETTERS = _put("letter", "letters", LETTER[1:], types={**TYPES, "run": "text"})
 _BEATS = _put(
     "worker",
     "beats",
@@ -299,37 +198,17 @@ class Script:
         self.values |= values
 
 
-def step_argument(items: Sequence[tuple[int, Writes]], generation: str = "") -> str:
-    """What `LOCKED_STEP` and `COMPARED_STEP` are given: what is to be written of runs, each with
-    the number of its last record as it was before."""
-    runs: list[Any] = []
-    journal: list[Any] = []
-    interrupts: list[Any] = []
-    touched: list[Any] = []
-    for was, writes in items:
-        row = writes.row
-        assert row is not None
-        runs.append({"was": was, **run_values(row)})
-        journal += _records(writes, run=row.n)
-        for interrupt in writes.interrupts.values():
-            interrupts.append(interrupt_values(row.n, interrupt))
-        for scope, at in writes.touched.items():
-            touched.append({"run": row.n, "scope": scope, "at": at})
-    parts = {
-        "generation": generation,
-        "runs": runs,
-        "journal": journal,
-        "interrupts": interrupts,
-        "touched": touched,
-    }
-    return encode(parts).decode()
-
-
-def _records(writes: Writes, **of: Any) -> list[dict[str, Any]]:
+def _records(writes: Writes, owner: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for line in writes.journal:
         found.append(
-            {**of, "seq": line.seq, "epoch": line.epoch, "body": line.body, "head": line.head.hex()}
+            {
+                "owner": owner,
+                "seq": line.seq,
+                "epoch": line.epoch,
+                "body": line.body,
+                "head": line.head.hex(),
+            }
         )
     return found
 
@@ -351,8 +230,10 @@ def written(all: Sequence[tuple[int, Writes]]) -> Script:
     if new:
         _begin(script, new)
     if steps:
-        script.add(LOCKED_STEP, step=step_argument(steps))
+        script.add(step(steps).replace("%", "%%"))  # its texts are no places for values
     _write_beside(script, every)
+    run_keys.write(script, new)
+    _write_blobs(script, every)
     _write_outbox(script, every)
     for writes in every:
         _write_rare(script, writes)
@@ -368,7 +249,7 @@ def _begin(script: Script, new: Sequence[Writes]) -> None:
         row = writes.row
         assert row is not None
         runs.append({**run_values(row), **first_values(writes)})
-        journal += _records(writes, owner=row.id)
+        journal += _records(writes, row.id)
         for interrupt in writes.interrupts.values():
             interrupts.append({**interrupt_values(0, interrupt), "owner": row.id})
         for key, value in row.labels.items():
@@ -409,6 +290,20 @@ def _write_beside(script: Script, all: Sequence[Writes]) -> None:
         script.add(_BEATS, beats=_pairs(beats, "id", "until"))
     if gone:
         script.add(FORGET, gone=gone)
+
+
+def _write_blobs(script: Script, all: Sequence[Writes]) -> None:
+    """Each in a statement of its own, as bytes: as JSON they would be twice as long."""
+    for writes in all:
+        for digest, body in writes.blobs.items():
+            assert writes.row is not None
+            number = len(script.values)
+            named = {"owner": writes.row.id, "digest": digest, "blob": body}
+            script.add(
+                f"insert into adjourn.blob select n, %(digest_{number})s, %(blob_{number})s "
+                f"from adjourn.run where id = %(owner_{number})s on conflict do nothing",
+                **{f"{name}_{number}": value for name, value in named.items()},
+            )
 
 
 def _audit_values(line: AuditLine) -> dict[str, Any]:
@@ -561,3 +456,8 @@ def _take_out(script: Script, writes: Writes) -> None:
     for table in BESIDE:
         script.add(f"delete from adjourn.{table} where run = {row.n}")
     script.add(f"delete from adjourn.letter where run = %({run})s", **{run: row.id})
+    gone = OF_RUN
+    if writes.removed is None:
+        gone = (*OF_RUN, *WITH_RUN)
+    for sql in gone:
+        script.add(sql.format(run=f"%({run})s"))

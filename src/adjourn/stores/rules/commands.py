@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
+from adjourn.core.action_digest import digest
 from adjourn.core.authority import (
     Vote,
     adds,
@@ -20,7 +21,7 @@ from adjourn.core.authority import (
 )
 from adjourn.core.codec import legible
 from adjourn.core.decision import INSTEAD, chosen, is_instead, word_of
-from adjourn.core.digest import digest
+from adjourn.core.files import MARK
 from adjourn.core.ids import local_event, public_id
 from adjourn.core.record_codec import dump, parse
 from adjourn.core.record_parts import ApprovalSlot
@@ -34,10 +35,12 @@ from adjourn.core.records import (
     Forked,
     PauseAsked,
     Resumed,
+    Revoked,
     Said,
     Started,
 )
 from adjourn.core.signatures import SEALED
+from adjourn.core.standing_decision import stands
 from adjourn.core.status import CANCELS, ENDED, Status, after
 from adjourn.errors import (
     AdjournError,
@@ -57,13 +60,13 @@ from adjourn.errors import (
 )
 from adjourn.stores.rules.halts import admit_under_halt
 from adjourn.stores.rules.interrupt_row import InterruptRow
-from adjourn.stores.rules.journal import LISTED, NAMED, VERBS, append
+from adjourn.stores.rules.journal import LISTED, NAMED, VERBS, append, keep_files
 from adjourn.stores.rules.names import check_names, check_record
 from adjourn.stores.rules.signatures import check_sealed
 from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule, opened_by, stamped
 from adjourn.stores.rules.values import ReadRequest
 from adjourn.stores.rules.votes import votes_of
-from adjourn.stores.run_row import RunRow
+from adjourn.stores.run_row import RunRow, keyed_digest
 
 
 def delivering(run: str, command: Command, request: str, origin: str, at: int) -> StoreRule:
@@ -83,7 +86,9 @@ def delivering(run: str, command: Command, request: str, origin: str, at: int) -
         case Emitted():
             ask = msgspec.structs.replace(ask, opens=True, signed=True)
         case Forked():
-            ask = msgspec.structs.replace(ask, opens=True)
+            ask = msgspec.structs.replace(ask, all_interrupts=True)
+        case Revoked():
+            ask = msgspec.structs.replace(ask, named=(command.i,))
         case Said() if command.abandon:
             ask = msgspec.structs.replace(ask, opens=True)
         case _:
@@ -105,6 +110,7 @@ def deliver(
     if row.erased:
         sheet.audited(run, {**what, "refused": "it was erased"})
         return RecordedRefusal(RunErased(run, row.title))
+    given = command
     # a copy: the caller's may be sent again; and what is acknowledged must be readable for ever
     try:
         body = dump(msgspec.structs.replace(command, at=0.0))
@@ -114,7 +120,7 @@ def deliver(
     except (msgspec.MsgspecError, TypeError, ValueError, Invalid) as e:
         sheet.audited(run, {"verb": name, "from": origin, "refused": "it cannot be recorded"})
         return RecordedRefusal(Invalid(f"the command cannot be recorded: {e}"))
-    wanted = digest(body if getattr(command, "seal", None) is None else dump(_unsealed(command)))
+    wanted = keyed_digest(row.salt, _wanted(command, body)) if request else ""
     if request and (old := sheet.request(request)) is not None:
         if old[1] != wanted:
             sheet.audited(run, {**what, "refused": "the request id was used for another command"})
@@ -133,11 +139,21 @@ def deliver(
         return RecordedRefusal(e)
     if request:
         sheet.put_request(request, seq, wanted)
-    sheet.audited(run, {**what, "seq": seq})
-    if seq > row.seq:
+    if seq == row.seq:  # twice is once, and nobody did it a second time
+        sheet.audited(run, {**what, "refused": f"it is {row.status} already"})
+    else:
+        sheet.audited(run, {**what, "seq": seq})
         append(sheet, row, 0, stamped(command, sheet.now))
-        sheet.save(row)
+        if MARK in body:  # the copy does not carry them
+            keep_files(sheet, given)
+    sheet.save(row)
     return seq
+
+
+def _wanted(command: Command, body: str) -> str:
+    """What a request with an id is recognised by, if it comes again."""
+    sealed = getattr(command, "seal", None) is not None
+    return digest(dump(_unsealed(command)) if sealed else body)
 
 
 def _unsealed(command: Command) -> Command:
@@ -159,9 +175,13 @@ def _told(sheet: Sheet, row: RunRow | None, command: Command) -> dict[str, Any]:
             }
             if tool := _tool_of(sheet, row, command):
                 told["tool"] = tool
+            if says := stands(command):
+                told["stands"] = says.text
             if command.seal is None:
                 return told
             return {**told, "kid": command.seal.kid}
+        case Revoked():
+            return {"interrupt": command.i, "note": command.note}
         case PauseAsked() | CancelAsked():
             return {"reason": command.reason}
         case Accepted():
@@ -205,6 +225,10 @@ def admit(sheet: Sheet, row: RunRow, command: Command) -> None:
         _admit_decision(sheet, row, command)
     if isinstance(command, Emitted):
         _admit_event(sheet, row, command)
+    if isinstance(command, Revoked):
+        from adjourn.stores.rules.standing_decisions import admit_revocation
+
+        admit_revocation(sheet, row, command)
     if isinstance(command, Accepted) and (
         command.by.startswith("@") or is_known(command.by, (row.id, row.program))
     ):
@@ -256,6 +280,10 @@ def _admit_decision(sheet: Sheet, row: RunRow, command: Decided) -> None:
         raise Refused(row.id, "answer", row.status.value, advice="only its undo can be decided")
     if found.kind in ("approval", "in_doubt"):
         _admit_approver(sheet, row, found, command)
+    if found.kind == "approval" and command.value is not None:
+        from adjourn.stores.rules.standing_decisions import admit_terms
+
+        admit_terms(sheet, row, found, command)
     goes_on = command.verdict == "approve" or is_instead(command)
     if goes_on or found.kind in ("in_doubt", "error", "limit", "undo"):
         admit_under_halt(sheet, row, found)

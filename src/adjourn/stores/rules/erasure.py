@@ -1,6 +1,12 @@
 """Erasing a run: its content goes, the tombstone stays."""
 
+from collections.abc import Mapping
+
+import msgspec
+
+from adjourn.core.codec import decode
 from adjourn.core.record_codec import parse
+from adjourn.core.record_parts import Ref
 from adjourn.core.records import Erased
 from adjourn.core.status import ENDED
 from adjourn.core.tombstone import tombstone
@@ -15,12 +21,21 @@ from adjourn.stores.run_row import RunRow
 
 ERASE = "erase"
 """The verb of the audit."""
+ERASE_ARCHIVE = "erase archive"
+"""The same, for what is left of a run that was pruned."""
 
 
 def erasing(run: str, by: str, reason: str, origin: str) -> StoreRule:
     """See `Store.erase`."""
-    ask = ReadRequest(run, records=(LAST,), audit=(run,), holds=True, later=True)
+    ask = ReadRequest(run, records=(1, LAST), audit=(run,), holds=True, later=True)
     return StoreRule(ask, lambda sheet: erase(sheet, run, by, reason, origin))
+
+
+def telling_of_archive(run: str, told: Mapping[str, str]) -> StoreRule:
+    """See `Ruled.tell_of_archive`."""
+    check_names(**{name: text for name, text in told.items() if name != "from"})
+    line = {"verb": ERASE_ARCHIVE, **told}
+    return StoreRule(ReadRequest(run, audit=(run,)), lambda sheet: sheet.audited(run, line))
 
 
 def erase(sheet: Sheet, run: str, by: str, reason: str, origin: str) -> Erasure | RecordedRefusal:
@@ -41,10 +56,16 @@ def erase(sheet: Sheet, run: str, by: str, reason: str, origin: str) -> Erasure 
         status = "completed"
     else:
         status = "cancelled"
-    record = stamped(
-        Erased(run=row.id, kind=row.kind, program=row.program, status=status, by=by, reason=reason),
-        sheet.now,
+    erased = Erased(
+        run=row.id,
+        kind=row.kind,
+        program=row.program,
+        status=status,
+        by=by,
+        reason=reason,
+        after=_continued(sheet.record(1)),
     )
+    record = stamped(erased, sheet.now)
     row.title, row.labels, row.input_digest, row.requesters, row.salt = (
         tombstone(record),
         {},
@@ -54,7 +75,7 @@ def erase(sheet: Sheet, run: str, by: str, reason: str, origin: str) -> Erasure 
     )
     row.worker, row.epoch, row.stopped, row.chapter, row.erased = "", 0, False, 0, record.at
     row.priority = 0
-    sheet.wipe()
+    sheet.wipe()  # its key, too
     append(sheet, row, 0, record)
     sheet.save(row)
     return _found(sheet, row)
@@ -76,6 +97,15 @@ def _refusal(sheet: Sheet, row: RunRow) -> AdjournError | None:
                 row.id, ERASE, row.status.value, why, advice="finish or cancel that run first"
             )
     return None
+
+
+def _continued(first: str) -> Ref | None:
+    """The turn that a run continued: what was said in it, and before it, stays where it was. It is
+    readable also if the run is encrypted, and its key is not here."""
+    body = decode(first)
+    if body.get("history") or not body.get("after"):
+        return None
+    return msgspec.convert(body["after"], Ref)
 
 
 def _found(sheet: Sheet, row: RunRow) -> Erasure:

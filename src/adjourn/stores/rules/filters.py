@@ -2,13 +2,15 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
+import msgspec
+
 from adjourn.core.authority import Vote
 from adjourn.core.interrupt import Interrupt, view
-from adjourn.core.record_codec import parse
+from adjourn.core.record_codec import UNREADABLE, parse, readable
 from adjourn.core.records import Asked, Decided, Suspended
 from adjourn.core.status import ENDED, Status
 from adjourn.stores.protocol import Filter
-from adjourn.stores.rules.inbox_filter import words
+from adjourn.stores.rules.inbox_filter import Brief, briefly, words
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.run_row import RunRow
 
@@ -23,16 +25,19 @@ def visible(row: RunRow, found: InterruptRow, now: float) -> bool:
 
 
 def shown(
-    run: str,
-    seq: int,
+    brief: Brief,
     body: str,
     decisions: Sequence[str] = (),
     requesters: Iterable[str] = (),
     disowned: tuple[str, ...] = (),
 ) -> Interrupt:
-    """An inbox item from the record that opened it, and from those by which people have agreed so
-    far."""
-    record = parse(body)
+    """An inbox item from what `briefly` takes, the record that opened it, and those by which people
+    have agreed so far. If its run is encrypted and the key is not here, it says so: nobody can
+    decide it here, and everything else in the list is there."""
+    run, _, seq, *_ = brief
+    record = readable(body)
+    if record is None:
+        return msgspec.structs.replace(briefly(*brief), type="unreadable", payload=UNREADABLE)
     assert isinstance(record, (Asked, Suspended))  # a union would be made anew for every item
     votes: list[Vote] = []
     for decided in map(parse, decisions):

@@ -43,10 +43,13 @@ def halt(sheet: Sheet, scope: str, by: str, reason: str, lift: bool, origin: str
             "scope": scope,
             "reason": reason,
         }
-        sheet.audited("", what | _about(scope))
-        if lift:
-            sheet.noted([what])
-        tell_halt(sheet, scope, by, reason, lift)
+        if lift and scope not in sheet.halted():
+            sheet.audited("", {**what, **_about(scope), "refused": "it was not halted"})
+        else:
+            sheet.audited("", what | _about(scope))
+            if lift:
+                sheet.noted([what])
+            tell_halt(sheet, scope, by, reason, lift)
         if lift:
             sheet.drop_halt(scope)
             for row in sheet.asleep():

@@ -1,9 +1,8 @@
 """Legal holds: what is under one is neither erased nor pruned."""
 
-from adjourn.core.legal_hold import check_hold, run_of, scopes_of
 from adjourn.errors import RunHeld, UnknownRun
 from adjourn.stores.audit import SECURITY
-from adjourn.stores.erasure import Hold
+from adjourn.stores.erasure import Hold, check_hold, run_of, scopes_of
 from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule
 from adjourn.stores.rules.values import ReadRequest
 from adjourn.stores.run_row import RunRow
@@ -36,13 +35,17 @@ def hold(
     if run and sheet.row is None:
         sheet.audited("", {**what, "refused": f"no run {run!r:.80}"})
         return RecordedRefusal(UnknownRun(run))
+    on = scope in {held.scope for held in sheet.holds()}
+    if lift and not on:
+        sheet.audited("", {**what, "refused": "it was not on hold"})
+        return sheet.holds()
     sheet.audited("", what)
     if run:
         sheet.audited(run, what)
     if lift:
         sheet.noted([what])
         sheet.drop_hold(scope)
-    elif scope not in {held.scope for held in sheet.holds()}:
+    elif not on:
         sheet.put_hold(Hold(scope, by, reason, sheet.now))
     return sheet.holds()
 

@@ -5,6 +5,12 @@ from typing import Any
 from adjourn.core.ids import public_id
 from adjourn.core.interrupt import Interrupt
 from adjourn.stores.protocol import Filter
+from adjourn.stores.rules.interrupt_row import InterruptRow
+
+Brief = tuple[str, str, int, Any, float, float]
+"""What `briefly` takes."""
+BRIEFLY = 6
+"""So many columns that is."""
 
 
 def words(title: str, id: str, program: str) -> str:
@@ -20,6 +26,13 @@ def padded(title: str, id: str, program: str) -> str:
 def inbox_words(title: str, id: str, program: str, type: str, tool: str) -> str:
     """What a text is looked for in, in an inbox."""
     return f"{words(title, id, program)} {type.lower()} {tool.lower()}"
+
+
+def is_for(row: InterruptRow, filter: Filter, now: float) -> bool:
+    """Whether an interrupt belongs in an inbox, by what people have left on it."""
+    if filter.assigned and row.assigned not in filter.assigned:
+        return False
+    return row.snoozed.get(filter.awake_for, 0.0) <= now
 
 
 def belongs(item: Interrupt, title: str, program: str, filter: Filter) -> bool:

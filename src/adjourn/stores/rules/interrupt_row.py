@@ -25,3 +25,7 @@ class InterruptRow(msgspec.Struct, gc=False):
     type: str = ""
     tool: str = ""
     groups: tuple[str, ...] = ()  # to whom it is given; none: to everybody
+    assigned: str = ""  # whom people have asked to look at it; a person, or `group:NAME`
+    snoozed: dict[str, float] = {}  # who does not want to see it until when
+    # how many calls its decision has answered, if that is a standing one
+    uses: int = 0

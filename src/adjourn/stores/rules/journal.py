@@ -2,24 +2,19 @@
 fold."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adjourn.core.authority import (
-    Vote,
-    gate_of,
-    goes_on,
-    is_filled,
-    says_yes,
-    shapes,
-)
+from adjourn.core.action_digest import digest
+from adjourn.core.authority import GOING_ON, Vote, gate_of, goes_on, is_filled, says_yes, shapes
 from adjourn.core.decision import word_of
-from adjourn.core.digest import digest
+from adjourn.core.files import MARK, carried_files, check_blobs
 from adjourn.core.ids import CLOSE, local_event
 from adjourn.core.record_codec import dump
+from adjourn.core.record_parts import RINGS
 from adjourn.core.records import (
     AnyRecord,
     Asked,
@@ -38,6 +33,7 @@ from adjourn.core.records import (
     Restored,
     Resumed,
     Returned,
+    Revoked,
     RunCancelled,
     RunCompleted,
     Said,
@@ -45,16 +41,11 @@ from adjourn.core.records import (
     Suspended,
     Upgraded,
 )
+from adjourn.core.standing_decision import under
 from adjourn.core.state import input_text
 from adjourn.core.status import Status, after
 from adjourn.core.upgrade_rule import objections
-from adjourn.errors import (
-    Invalid,
-    Refused,
-    RunErased,
-    RunExists,
-    RunPruned,
-)
+from adjourn.errors import Invalid, Refused, RunErased, RunExists, RunPruned
 from adjourn.stores.audit import chain
 from adjourn.stores.rules.conversation_turns import check_after, follows
 from adjourn.stores.rules.interrupt_row import InterruptRow
@@ -62,9 +53,13 @@ from adjourn.stores.rules.names import check_record, cleaned
 from adjourn.stores.rules.outbox import TOLD, tell
 from adjourn.stores.rules.signatures import check_sealed, taken_back
 from adjourn.stores.rules.transaction import Sheet, StoreRule, opened_by, stamped
-from adjourn.stores.rules.values import ReadRequest
+from adjourn.stores.rules.unasked_audit import UNASKED, is_unasked
+from adjourn.stores.rules.values import NOTHING, ReadRequest
 from adjourn.stores.rules.votes import votes_of
-from adjourn.stores.run_row import RunRow
+from adjourn.stores.run_row import MARKED, RunRow, hide, keyed_digest, note_worker, stored
+
+if TYPE_CHECKING:
+    from adjourn.stores.run_keys import NewRunKey
 
 KEPT = 20
 """So many kept answers are named in the audit of a fork."""
@@ -81,11 +76,18 @@ VERBS: dict[str, str] = {
     "Emitted": "emit to",
     "Forked": "fork",
     "Accepted": "accept",
+    "Revoked": "revoke",
 }
 
 
-def creating(started: Started, rest: Sequence[AnyRecord], origin: str) -> StoreRule:
-    """See `Store.create`."""
+def creating(
+    started: Started,
+    rest: Sequence[AnyRecord],
+    origin: str,
+    blobs: Mapping[str, bytes] = NOTHING,
+    key: "NewRunKey | None" = None,
+) -> StoreRule:
+    """See `Store.create`. `key`: it is encrypted with this one."""
     if started.before:
         before = (started.before.run, started.before.seq)
     else:
@@ -99,10 +101,19 @@ def creating(started: Started, rest: Sequence[AnyRecord], origin: str) -> StoreR
         before=before,
         last=None if rest else follows(started),
     )
-    return StoreRule(ask, partial(create, started=started, rest=rest, origin=origin))
+    check_blobs(started.run, (started.input, started.history), blobs)
+    work = partial(create, started=started, rest=rest, origin=origin, blobs=blobs, key=key)
+    return StoreRule(ask, work)
 
 
-def create(sheet: Sheet, started: Started, rest: Sequence[AnyRecord], origin: str) -> bool:
+def create(
+    sheet: Sheet,
+    started: Started,
+    rest: Sequence[AnyRecord],
+    origin: str,
+    blobs: Mapping[str, bytes] = NOTHING,
+    key: "NewRunKey | None" = None,
+) -> bool:
     """See `Store.create`."""
     started = stamped(msgspec.structs.replace(started), sheet.now)
     row = new_row(started)
@@ -112,22 +123,21 @@ def create(sheet: Sheet, started: Started, rest: Sequence[AnyRecord], origin: st
     if old is not None:
         if old.erased:
             raise RunErased(old.id, old.title)
-        if old.input_digest != row.input_digest:
+        if old.input_digest != keyed_digest(old.salt, row.input_digest):
             raise RunExists(started.run)
         return False
     if sheet.is_audited(started.run):
         raise RunPruned(started.run)
     check_after(sheet, started, new=not rest)
-    row.salt = row.head = os.urandom(16)
+    _begin_chain(sheet, row, key)
     sheet.insert(row)
+    sheet.put_blobs(blobs)
     told = {"by": started.by, "from": origin, "seq": 1 + len(rest), "agent": row.program}
     if any(isinstance(record, Erased) for record in rest):
         raise Invalid(
             f"run {started.run!r} is not taken over: only a store says that a run was erased"
         )
-    sheet.audited(
-        row.id, {"verb": "import" if rest else "start", **told, **_of_fork(started, rest)}
-    )
+    sheet.audited(row.id, {"verb": _begins_by(started, rest), **told, **_of_other(started, rest)})
     if rest and (wrong := next(objections((started, *rest)), "")):
         raise Invalid(f"run {started.run!r} is not taken over: {wrong}")
     kept = _fork_of(rest)
@@ -149,6 +159,15 @@ def create(sheet: Sheet, started: Started, rest: Sequence[AnyRecord], origin: st
     if rest and sheet.endpoints():
         tell(sheet, row, [opened_by(sheet, found) for found in sheet.open_interrupts()])
     return True
+
+
+def _begin_chain(sheet: Sheet, row: RunRow, key: "NewRunKey | None") -> None:
+    """What the hashes of a new run begin with; with a key, it is encrypted from its first record
+    on."""
+    row.salt = row.head = key.salt if key is not None else os.urandom(MARKED - 1)
+    if key is not None:
+        hide(row, key.salt)
+        sheet.writes.key = key.wrapped
 
 
 def _fork_of(rest: Sequence[AnyRecord]) -> Forked | None:
@@ -187,10 +206,21 @@ def new_row(started: Started) -> RunRow:
     )
 
 
-def _of_fork(started: Started, rest: Sequence[AnyRecord]) -> dict[str, Any]:
-    """What the audit says of a fork: of which run, where it was cut, and whose answers were
-    kept."""
+def _begins_by(started: Started, rest: Sequence[AnyRecord]) -> str:
+    """The verb of the audit for a run that begins."""
+    if rest:
+        return "import"
+    if started.again_of:
+        return "again"
+    return "start"
+
+
+def _of_other(started: Started, rest: Sequence[AnyRecord]) -> dict[str, Any]:
+    """What the audit says of a run that begins from another: of which run; of a fork also where it
+    was cut, and whose answers were kept."""
     if not started.forked_from:
+        if started.again_of:
+            return {"again_of": started.again_of}
         return {}
     told: dict[str, Any] = {"verb": "fork", "of": started.forked_from}
     here = _fork_of(rest)
@@ -219,6 +249,11 @@ def append(sheet: Sheet, row: RunRow, epoch: int, record: AnyRecord, body: str =
     body = body or dump(record)
     row.seq += 1
     row.status = status
+    if MARK in body:
+        keep_files(sheet, record)
+    if len(row.salt) == MARKED:
+        note_worker(row)
+        body = stored(row.salt, body)
     row.head = chain(row.head, body)
     row.updated_at = record.at
     sheet.append(row.seq, epoch, body, row.head)
@@ -226,6 +261,13 @@ def append(sheet: Sheet, row: RunRow, epoch: int, record: AnyRecord, body: str =
     if type(record) in _SHAPING:
         _shape(sheet, row, record)
     return row.seq
+
+
+def keep_files(sheet: Sheet, record: AnyRecord) -> None:
+    """The bytes that a record's references still carry are written with it."""
+    for name, ref in carried_files(record).items():
+        sheet.put_blobs({name: ref.data or b""})
+        sheet.files.append(ref)
 
 
 class Needs(msgspec.Struct, gc=False):
@@ -246,32 +288,62 @@ def needs(records: Iterable[AnyRecord]) -> Needs:
     """What a worker's records look at when they are appended; the counterpart of `_index`."""
     need = Needs()
     for record in records:
-        kind = type(record)
-        need.told = need.told or kind in TOLD
+        if type(record) not in _NOTICED:
+            continue
+        if type(record) in TOLD:
+            need.told = True
+        need.audited = need.audited or is_unasked(record)
         if call := goes_on(record):
             need.lives += (call,)
-        match record:
-            case Intended():
-                if record.grant:
-                    need.named += (record.grant,)
-                    need.openings = True
-            case Asked():
-                need.named += record.carries
-                need.audited = need.audited or record.escalated
-            case Suspended() | Returned():
-                need.opens = need.opens or bool(record.emits)
-            case Closed():
-                need.named += (record.i,)
-                need.audited = need.audited or record.why == "expired"
-            case RunCompleted() | RunCancelled() | Restored():
-                need.opens = True
-            case Disowned():
-                need.whole = True
-            case Upgraded():
-                need.whole = need.audited = True
-            case _:
-                pass
+        if type(record) in _LOOKING:
+            _looks(need, record)
     return need
+
+
+_LOOKING = frozenset(
+    {
+        Intended,
+        Decided,
+        Asked,
+        Suspended,
+        Returned,
+        Closed,
+        RunCompleted,
+        RunCancelled,
+        Disowned,
+        Restored,
+        Upgraded,
+    }
+)
+
+
+_NOTICED = _LOOKING | TOLD | UNASKED | GOING_ON
+"""Of all others nothing is looked at."""
+
+
+def _looks(need: Needs, record: AnyRecord) -> None:
+    match record:
+        case Intended():
+            if record.grant:
+                need.named += tuple(filter(None, (record.grant, record.standing)))
+                need.openings = True
+        case Suspended() | Returned():
+            need.opens = need.opens or bool(record.emits)
+        case Decided():
+            need.named += tuple(filter(None, (record.i, under(record))))
+            need.openings = need.audited = True
+        case Asked():
+            need.named += record.carries
+        case Closed():
+            need.named += (record.i,)
+        case RunCompleted() | RunCancelled():
+            need.opens = True
+        case Disowned() | Restored():
+            need.whole = True
+        case Upgraded():
+            need.whole = need.audited = True
+        case _:
+            pass
 
 
 _SHAPING = (Started, Decided, Said, Emitted, Resumed, Forked)
@@ -354,11 +426,28 @@ def _lives_on(sheet: Sheet, _: RunRow, record: Intended) -> None:
         sheet.put_interrupt(found)
 
 
-def _forked(sheet: Sheet, row: RunRow, _: Forked) -> None:
+def _forked(sheet: Sheet, row: RunRow, record: Forked) -> None:
+    row.created_at = record.at  # what stands before it was another run's time
     for found in sheet.open_interrupts():
-        if found.kind == "approval":
+        if found.kind == "approval" or found.event.startswith(RINGS):
             close(sheet, row, found, "void")
+    _end_standing(sheet)
     row.wake_at, row.blocked = 0.0, ()
+
+
+def _end_standing(sheet: Sheet) -> None:
+    """None of the standing decisions that the run has stands any more."""
+    for found in sheet.standing_interrupts():
+        if found.state == "decided":
+            found.state = "void"
+            sheet.put_interrupt(found)
+
+
+def _revoked(sheet: Sheet, _: RunRow, record: Revoked) -> None:
+    found = sheet.interrupt(record.i)
+    if found is not None and found.state == "decided":
+        found.state = "revoked"
+        sheet.put_interrupt(found)
 
 
 def _disowned(sheet: Sheet, row: RunRow, _: Disowned) -> None:
@@ -402,6 +491,7 @@ def _chapter(_: Sheet, row: RunRow, record: Chapter) -> None:
 
 def _restore(sheet: Sheet, row: RunRow, record: Restored) -> None:
     row.epoch, row.worker = record.epoch, ""
+    _end_standing(sheet)
     if row.status == Status.PAUSED:
         row.wake_at, row.blocked = 0.0, ()
         for found in sheet.open_interrupts():
@@ -455,6 +545,10 @@ def _vote(sheet: Sheet, row: RunRow, record: Decided) -> None:
                 return
         else:
             found.votes = {}
+    if isinstance(record.value, dict) and found.kind == "approval":
+        from adjourn.stores.rules.standing_decisions import count_use
+
+        count_use(sheet, found, record)
     close(sheet, row, found, "decided", record.by)
 
 
@@ -477,6 +571,7 @@ _CHANGES: dict[type[Any], Callable[[Sheet, RunRow, Any], None]] = {
     Decided: _vote,
     Intended: _lives_on,
     Forked: _forked,
+    Revoked: _revoked,
     Disowned: _disowned,
     Closed: _closed,
     Said: _said,

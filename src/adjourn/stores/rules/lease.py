@@ -5,15 +5,16 @@ from functools import partial
 
 import msgspec
 
-from adjourn.core.authority import (
-    objection,
-)
+from adjourn.core.authority import NONE_STANDS, Support, objection
 from adjourn.core.halt import halted
 from adjourn.core.record_codec import dump
 from adjourn.core.records import (
+    AnyRecord,
     Asked,
+    Checked,
     Claimed,
     Closed,
+    Decided,
     Fact,
     Intended,
     Late,
@@ -23,29 +24,21 @@ from adjourn.core.records import (
     Upgraded,
 )
 from adjourn.core.signatures import Trust, is_genuine
-from adjourn.core.status import ENDED
+from adjourn.core.status import ENDED, RUNNABLE
 from adjourn.core.upgrade_rule import flaw
-from adjourn.errors import (
-    LeaseBusy,
-    LeaseLost,
-    Refused,
-    RunErased,
-    StoreError,
-    Unauthorised,
-    bare,
-)
+from adjourn.errors import LeaseBusy, LeaseLost, Refused, RunErased, StoreError, Unauthorised, bare
 from adjourn.stores.audit import chain
 from adjourn.stores.fleet import Misfit
 from adjourn.stores.protocol import Committed, Lease
 from adjourn.stores.rows import parsed
-from adjourn.stores.rules.deadline_audit import audit_deadline
 from adjourn.stores.rules.journal import LISTED, NAMED, append, needs
 from adjourn.stores.rules.names import check_names, check_record
 from adjourn.stores.rules.outbox import tell
 from adjourn.stores.rules.transaction import Each, Find, Sheet, StoreRule, need, opened_by, stamped
+from adjourn.stores.rules.unasked_audit import audit_deadline, audit_veto
 from adjourn.stores.rules.values import ReadRequest
 from adjourn.stores.rules.votes import agreed
-from adjourn.stores.run_row import RunRow
+from adjourn.stores.run_row import RunRow, stored
 
 UPGRADE = "upgrade"
 """The verb of the audit."""
@@ -113,10 +106,11 @@ def acquire(sheet: Sheet, taken: Taken) -> Lease | None:
         raise LeaseBusy(f"worker {bare(row.worker)} is running run {bare(row.id)}")
     if not row.due(now, halts) or sheet.ahead:
         return None
+    lost, ready_at = until > 0 and owner != taken.worker, _ready_at(row)
     row.epoch += 1
     row.worker = taken.worker
     sheet.beat(taken.worker, now + taken.ttl)
-    claim = Claimed(epoch=row.epoch, worker=taken.worker, lost=until > 0 and owner != taken.worker)
+    claim = Claimed(epoch=row.epoch, worker=taken.worker, lost=lost)
     append(sheet, row, row.epoch, stamped(claim, now))
     sheet.save(row)
     if owner and owner != taken.worker:
@@ -138,7 +132,18 @@ def acquire(sheet: Sheet, taken: Taken) -> Lease | None:
         _size(tail),
         now,
         sheet.erasures,
+        ready_at,
+        lost,
     )
+
+
+def _ready_at(row: RunRow) -> float:
+    """Since when a run that is due could be taken; 0 if that is not known."""
+    if row.worker:
+        return 0.0
+    if row.status in RUNNABLE:
+        return row.updated_at
+    return row.wake_at
 
 
 def is_held(owner: str, until: float, now: float, replaces: Sequence[str], spares: str) -> bool:
@@ -249,24 +254,43 @@ def commit(
         moves or not facts or not all(type(fact) is Late for fact in facts)
     ):
         raise Refused(lease.run, "commit to", row.status.value)
-    unseen = parsed(tail)
+    unseen = parsed(tail) if tail else []
     clean = not unseen and not (halts and any(halted(move, row.program, halts) for move in moves))
     appended = (*facts, *moves) if clean else facts
     for record in appended:
         record = stamped(record, sheet.now)
-        if type(record) is Intended and (record.gate or record.grant):
-            _authorised(sheet, row, record, sheet.now, lease.trust)
-        if type(record) is Asked or type(record) is Suspended:
-            check_record(record)
-        if type(record) is Upgraded:
-            _admit_upgrade(sheet, row, record, lease.worker)
-        if type(record) is Closed or type(record) is Asked:
-            audit_deadline(sheet, row, record)
+        if type(record) in _ADMITTED:
+            _admit(sheet, row, record, lease)
         append(sheet, row, lease.epoch, record)
     sheet.save(row)
     tell(sheet, row, appended)
-    size = _size(tail) + sheet.size
-    return Committed(unseen, row.seq, clean, halts, row.head, size, sheet.now)
+    size = sheet.size
+    if tail:
+        size += _size(tail)
+    files = tuple(sheet.files)
+    return Committed(unseen, row.seq, clean, halts, row.head, size, sheet.now, files)
+
+
+_ADMITTED = frozenset({Intended, Decided, Asked, Suspended, Upgraded, Closed, Checked})
+
+
+def _admit(sheet: Sheet, row: RunRow, record: AnyRecord, lease: Lease) -> None:
+    """What is asked of a worker's record before it is appended; raises if it may not be. Of those
+    that are not `_ADMITTED`, which is most of a journal, nothing is."""
+    if type(record) is Intended and (record.gate or record.grant):
+        _authorised(sheet, row, record, sheet.now, lease.trust)
+    if type(record) is Decided:
+        from adjourn.stores.rules.standing_decisions import admit_use
+
+        admit_use(sheet, row, record, lease.trust)
+    if type(record) is Asked or type(record) is Suspended:
+        check_record(record)
+    if type(record) is Upgraded:
+        _admit_upgrade(sheet, row, record, lease.worker)
+    if type(record) is Closed or type(record) is Asked:
+        audit_deadline(sheet, row, record)
+    if type(record) is Checked:
+        audit_veto(sheet, row, record)
 
 
 def _size(lines: Sequence[tuple[int, str]]) -> int:
@@ -283,7 +307,8 @@ def _landed(
 ) -> Committed | None:
     """What a commit gave whose answer was lost: its worker makes it again, and its records are here
     already."""
-    lines = [dump(record) for record in (*facts, *moves) if record.at]
+    salt = sheet.row.salt if sheet.row is not None else b""
+    lines = [stored(salt, dump(record)) for record in (*facts, *moves) if record.at]
     bodies = [body for _, body in tail]
     if not lines or lines[0] not in bodies:
         return None
@@ -330,6 +355,11 @@ def _authorised(
     spent = (
         bool(found.lives) and not again and not all(decided.scope == "run" for decided in decisions)
     )
+    standing = NONE_STANDS
+    if intended.standing:
+        from adjourn.stores.rules.standing_decisions import behind
+
+        standing = behind(sheet, [intended.standing])
     why = objection(
         row.id,
         intended,
@@ -338,7 +368,7 @@ def _authorised(
         frozenset(row.requesters),
         now,
         spent,
-        lambda decided: is_genuine(trust, row.id, asked, decided),
+        Support(lambda decided: is_genuine(trust, row.id, asked, decided, standing), standing),
     )
     if trust is None and sheet.is_signed():
         why = (

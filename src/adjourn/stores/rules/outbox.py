@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from adjourn.core.action_digest import digest
 from adjourn.core.codec import encode
-from adjourn.core.digest import digest
 from adjourn.core.records import (
     AnyRecord,
     Asked,
@@ -105,7 +105,7 @@ def _post(
     when = datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
     body = encode({"type": topic, "timestamp": when, "data": data}).decode()
     for endpoint in endpoints:
-        if not endpoint.topics or topic in endpoint.topics:
+        if endpoint.url and (not endpoint.topics or topic in endpoint.topics):
             # The same event has the same id for ever: that is how a receiver knows it again.
             id = f"msg_{digest(endpoint.name, topic, run, data, at)[:32]}"
             sheet.post(Notification(0, id, endpoint.name, topic, run, body, at, due_at=sheet.now))

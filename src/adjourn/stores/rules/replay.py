@@ -13,7 +13,7 @@ from adjourn.stores.rules.journal import append, new_row
 from adjourn.stores.rules.names import cleaned
 from adjourn.stores.rules.transaction import Sheet, need
 from adjourn.stores.rules.values import ReadRequest, ReadResult
-from adjourn.stores.run_row import RunRow
+from adjourn.stores.run_row import RunRow, hide
 
 ROW = (
     "kind",
@@ -36,7 +36,9 @@ ROW = (
     "updated_at",
 )
 """What of a run's row follows from its journal. The lease does not: it is time."""
-INTERRUPT = tuple(name for name in InterruptRow.__struct_fields__ if name != "opened_at")
+NOT_JOURNALED = ("opened_at", "assigned", "snoozed")
+"""What people leave on an item is in the audit, and not in the journal."""
+INTERRUPT = tuple(name for name in InterruptRow.__struct_fields__ if name not in NOT_JOURNALED)
 
 
 class Replay:
@@ -44,6 +46,7 @@ class Replay:
 
     def __init__(self) -> None:
         self._sheet = Sheet(ReadRequest(), ReadResult(0.0))
+        self.began = 0.0
 
     @property
     def row(self) -> RunRow | None:
@@ -62,6 +65,7 @@ class Replay:
             if not isinstance(record, Started):
                 raise ValueError("it does not begin with its start")
             self._sheet.insert(new_row(record))
+            self.began = record.at
         row = need(self._sheet, "")
         if isinstance(record, Claimed):
             row.epoch = max(row.epoch, record.epoch)
@@ -76,6 +80,9 @@ def disagreements(row: RunRow, interrupts: Iterable[InterruptRow], replay: Repla
     """
     assert replay.row is not None
     row = replace(row, title=cleaned(row.title))  # as titles are written now
+    hide(replay.row, row.salt)
+    if row.created_at == replay.began:  # a fork, too, as they were written before
+        replay.row.created_at = replay.began
     if replay.row.status in ENDED:
         if not row.requesters:
             replay.row.requesters = ()

@@ -29,7 +29,7 @@ def holding(run: str, epoch: int, by: str, origin: str) -> StoreRule:
     audit says so.
     """
     return StoreRule(
-        ReadRequest(run, opens=True, audit=(run,)),
+        ReadRequest(run, all_interrupts=True, audit=(run,)),
         lambda sheet: hold(sheet, run, epoch, by, origin),
     )
 

@@ -13,10 +13,11 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from adjourn.core.codec import encode
+from adjourn.core.files import FileRef
 from adjourn.core.record_codec import parse
 from adjourn.core.records import AnyRecord, Asked, Suspended
 from adjourn.core.status import Status
-from adjourn.errors import LeaseBusy, UnknownRun
+from adjourn.errors import KeyMissing, LeaseBusy, UnknownRun
 from adjourn.stores.audit import SECURITY, AuditLine, chain
 from adjourn.stores.erasure import Hold
 from adjourn.stores.fleet import Misfit
@@ -25,7 +26,7 @@ from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.names import check_line
 from adjourn.stores.rules.values import Appended, Before, ReadRequest, ReadResult, Writes
-from adjourn.stores.run_row import RunRow
+from adjourn.stores.run_row import MARKED, RunRow, sealed_bytes
 from adjourn.stores.seals import Covered, Seal
 
 Record = TypeVar("Record", bound=AnyRecord)
@@ -35,15 +36,19 @@ class Sheet:
     """What a rule works on: what was read, under what it has written so far. To read what was not
     asked for is a mistake."""
 
-    __slots__ = ("_ask", "_seen", "now", "row", "size", "writes")
+    __slots__ = ("_ask", "_opened", "_seen", "files", "now", "row", "size", "writes")
 
     def __init__(self, ask: ReadRequest, seen: ReadResult, writes: Writes | None = None) -> None:
         self._ask, self._seen, self.now = ask, seen, seen.now
-        self.writes = writes or Writes()
-        self.row = self.writes.row or seen.row
+        self._opened: dict[int, Asked | Suspended] | None = None
+        if writes is None:
+            writes = Writes()
+        self.writes, self.row = writes, writes.row or seen.row
         """The run's row, None if there is no such run. To be changed in place, and then saved."""
         self.size = 0
         """Of what was appended, in characters."""
+        self.files: list[FileRef] = []
+        """The references in what was appended whose bytes are written with it."""
 
     def insert(self, row: RunRow) -> None:
         """Add a run."""
@@ -68,6 +73,13 @@ class Sheet:
         self.writes.journal.append(Appended(seq, epoch, body, head))
         self.size += len(body)
 
+    def put_blobs(self, blobs: Mapping[str, bytes]) -> None:
+        """Keep bytes of files beside the journal."""
+        if blobs and self.row is not None and len(self.row.salt) == MARKED:
+            salt = self.row.salt
+            blobs = {digest: sealed_bytes(salt, data) for digest, data in blobs.items()}
+        self.writes.blobs |= blobs
+
     def tail(self, after: int) -> list[tuple[int, str]]:
         """The records after this one, as (seq, body)."""
         found: list[tuple[int, str]] = []
@@ -86,6 +98,17 @@ class Sheet:
             return journal[seq - journal[0].seq].body
         found = self._seen.records.get(seq)
         assert found is not None, f"record {seq} was not asked for"
+        return found
+
+    def opening(self, seq: int) -> Asked | Suspended:
+        """One record, which opened an interrupt. It is parsed once, however often a rule asks."""
+        if self._opened is None:
+            self._opened = {}
+        found = self._opened.get(seq)
+        if found is None:
+            record = parse(self.record(seq))
+            assert isinstance(record, Asked | Suspended)
+            found = self._opened[seq] = record
         return found
 
     def head_at(self, seq: int) -> bytes:
@@ -146,6 +169,11 @@ class Sheet:
         asked = self._is_fresh or self._ask.all_interrupts or call in self._ask.lives
         assert asked, f"what call {call!r:.80} lives on was not asked for"
         return [interrupt for interrupt in self._interrupts() if interrupt.lives == call]
+
+    def standing_interrupts(self) -> list[InterruptRow]:
+        """Those whose decisions are standing ones, or were."""
+        assert self._is_fresh or self._ask.all_interrupts, "all interrupts were not asked for"
+        return [interrupt for interrupt in self._interrupts() if interrupt.uses]
 
     def put_interrupt(self, interrupt: InterruptRow) -> None:
         """Add or change one."""
@@ -268,6 +296,8 @@ class Sheet:
 
     def halted(self) -> frozenset[str]:
         """The scopes of the halts that are on."""
+        if self._ask.halts and not self._seen.halts and not self.writes.put_halts:
+            return frozenset()
         return frozenset(halt.scope for halt in self.halts())
 
     def put_halt(self, halt: Halt) -> None:
@@ -502,7 +532,7 @@ def carried_out(book: Book, work: StoreRule | Each | Whole) -> Any:
         return result
     done: list[Any] = []
     for run in book.find(work.find):
-        with suppress(LeaseBusy):
+        with suppress(LeaseBusy, KeyMissing):
             result = carried_out(book, work.rule(run))
             if result is not None:
                 done.append(result)
@@ -546,6 +576,4 @@ def need(sheet: Sheet, run: str) -> RunRow:
 
 def opened_by(sheet: Sheet, found: InterruptRow) -> Asked | Suspended:
     """The record that opened an interrupt."""
-    record = parse(sheet.record(found.seq))
-    assert isinstance(record, Asked | Suspended)
-    return record
+    return sheet.opening(found.seq)

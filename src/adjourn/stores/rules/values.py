@@ -84,6 +84,12 @@ class ReadRequest(msgspec.Struct, frozen=True, gc=False):
     tickets: bool = False
     """What is kept of the tickets of tools."""
 
+    @property
+    def is_little(self) -> bool:
+        """Whether it asks for no more than a run, the end of its journal and the halts: what most
+        commits ask for."""
+        return self == ReadRequest(self.run, self.tail, self.head_at, halts=True)
+
 
 NOTHING: Any = MappingProxyType[Any, Any]({})
 
@@ -162,6 +168,10 @@ class Writes(msgspec.Struct, gc=False):
     journal: list[Appended] = []
     interrupts: dict[str, InterruptRow] = {}
     request: tuple[str, int, str] | None = None
+    blobs: dict[str, bytes] = {}
+    """The bytes of files that the run is to have."""
+    key: str = ""
+    """The wrapped key of a new run that is encrypted."""
     beats: dict[str, float] = {}
     gone: list[str] = []
     audit: list[AuditLine] = []

@@ -165,6 +165,9 @@ class _Evidence:
         rows = self._db.execute(f"select {INTERRUPT} from interrupt where run = ?", (row.n,))
         return list(map(interrupt_row, rows))
 
+    def blobs(self, row: RunRow) -> Iterable[tuple[str, bytes]]:
+        return self._db.execute("select digest, body from blob where run = ?", (row.n,))
+
     def record_head(self, run: str, seq: int) -> bytes | None:
         sql = "select j.head from run r join journal j on j.key = (r.n << 32 | ?2) where r.id = ?1"
         found = self._db.execute(sql, (run, seq)).fetchone()

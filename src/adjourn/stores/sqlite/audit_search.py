@@ -1,6 +1,5 @@
 """Lines of the audit in SQLite, newest first, by one index at a time."""
 
-from itertools import starmap
 from typing import Any
 
 from adjourn.stores.audit import (
@@ -23,12 +22,14 @@ INDEXES = {
 KNOWN = f"""
 select a.scope, a.n, a.body, a.head, coalesce(r.program, ''), coalesce(r.title, ''),
     coalesce(case when length(o.body) <= {LONGEST} then o.body end, ''),
-    coalesce(case when length(d.body) <= {LONGEST} then d.body end, ''), coalesce(x.state, '')
+    coalesce(case when length(d.body) <= {LONGEST} then d.body end, ''), coalesce(x.state, ''),
+    coalesce(x.disowned, '') <> ''
 from ({{lines}}) a
 left join run r on r.id = a.scope
 left join interrupt x on x.run = r.n and x.i = a.body ->> '$.interrupt'
 left join journal o on o.key = (r.n << 32 | x.seq)
-left join journal d on d.key = (r.n << 32 | a.body ->> '$.seq') and a.body ->> '$.verb' = 'answer'
+left join journal d on d.key = (r.n << 32 | a.body ->> '$.seq')
+    and a.body ->> '$.verb' in ('answer', 'veto')
 """
 
 
@@ -69,4 +70,4 @@ def look(db: Any, wanted: AuditFilter, security: bool, before: str, limit: int) 
         f"order by {order} limit :limit"
     )
     rows = db.execute(KNOWN.format(lines=lines), values)
-    return newest_first(wanted, starmap(FoundLine, rows))
+    return newest_first(wanted, (FoundLine(*row[:-1], is_contested=bool(row[-1])) for row in rows))

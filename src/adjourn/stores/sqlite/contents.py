@@ -10,14 +10,16 @@ import msgspec
 
 from adjourn.errors import Conflict
 from adjourn.stores.audit import AuditLine
-from adjourn.stores.contents import OneRun, Rest
+from adjourn.stores.contents import OneRun, StoreRest
 from adjourn.stores.fleet import Misfit
+from adjourn.stores.guest_threads import GuestThread
 from adjourn.stores.outbox import Notification
 from adjourn.stores.private_file import PARTS
 from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.values import Appended
 from adjourn.stores.seals import Seal
 from adjourn.stores.sqlite.connection import bring_up_to_date, connect, transaction
+from adjourn.stores.sqlite.guest_threads import put_thread, read_threads
 from adjourn.stores.sqlite.rows import (
     COLUMNS,
     INTERRUPT,
@@ -67,13 +69,18 @@ class SQLiteContents:
             wake = self._db.execute(
                 "select not_before from wake where run = ?", (row.n,)
             ).fetchone()
+            wrapped = self._db.execute(
+                "select wrapped from run_key where run = ?", (row.n,)
+            ).fetchone()
             yield OneRun(
                 row,
                 journal,
                 interrupts,
                 requests,
+                dict(self._db.execute("select digest, body from blob where run = ?", (row.n,))),
                 _misfit(said[0]) if said else None,
                 wake[0] if wake else None,
+                wrapped[0] if wrapped else "",
             )
 
     def lines(self) -> Iterator[AuditLine]:
@@ -86,9 +93,9 @@ class SQLiteContents:
         for values in self._db.execute(f"select {SEAL} from seal order by k"):
             yield Seal(*values)
 
-    def rest(self) -> Rest:
+    def rest(self) -> StoreRest:
         """See `Contents.rest`."""
-        return Rest(
+        return StoreRest(
             list(
                 starmap(
                     Halt,
@@ -107,6 +114,10 @@ class SQLiteContents:
             is_signed(self._db),
             is_waking(self._db),
         )
+
+    def threads(self) -> Iterator[GuestThread]:
+        """See `Contents.threads`."""
+        return read_threads(self._db)
 
 
 @contextmanager
@@ -131,6 +142,10 @@ class SQLiteFilling:
         self._db.executemany(
             "insert into request select n, ?2, ?3, ?4 from run where id = ?1", requests
         )
+
+    def put_thread(self, thread: GuestThread) -> None:
+        """See `Filling.put_thread`."""
+        put_thread(self._db, thread)
 
 
 @contextmanager

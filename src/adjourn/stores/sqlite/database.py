@@ -124,6 +124,10 @@ class DatabaseFile:
         with self.reading() as db:
             return float(db.execute("select coalesce(max(updated_at), 0) from run").fetchone()[0])
 
+    def obstacle(self) -> str:
+        """See `Database.obstacle`. Whoever writes is told."""
+        return ""
+
     def damage(self, *, deep: bool) -> list[str]:
         """What SQLite finds wrong with its own structure."""
         with self.reading() as db:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from adjourn.stores.fleet import Queue, WorkerCard
+from adjourn.stores.fleet import Census, Queue, RunCount, WorkerCard
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules.values import Writes
 
@@ -26,6 +26,20 @@ select program, sum(ready), coalesce(min(at), 0.0), sum(working) from (
     union all select program, 0, null, 1 from taken
 ) group by program order by program
 """
+_CENSUS = """
+with recursive named (program) as (
+    select min(program) from run
+    union all
+    select (select min(r.program) from run r where r.program > named.program) from named
+        where named.program is not null),
+view (shown) as (values ('cancelling'), ('failed'), ('paused'), ('pausing'), ('ready'), ('stuck'), ('waiting')),
+counted (program, shown, runs) as (
+    select program, shown, (select count(*) from (
+        select 1 from run r where r.program = named.program and r.shown = view.shown limit ?))
+    from named, view where program is not null)
+select program, shown, runs from counted where runs > 0 order by program, shown
+"""
+_SIZE = "select page_count * page_size from pragma_page_count, pragma_page_size"
 
 
 def write_cards(db: Any, writes: Writes) -> None:
@@ -54,3 +68,10 @@ def tickets(db: Any) -> str:
 def queues(db: Any, now: float) -> list[Queue]:
     """See `Store.queues`."""
     return list(starmap(Queue, db.execute(_QUEUES, (now,))))
+
+
+def census(db: Any, most: int) -> Census:
+    """See `Store.census`."""
+    counted = starmap(RunCount, db.execute(_CENSUS, (most,)).fetchall())
+    [(size,)] = db.execute(_SIZE).fetchall()
+    return Census(tuple(counted), size)

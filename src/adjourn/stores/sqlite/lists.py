@@ -32,16 +32,21 @@ OPENED = (("x.opened_at >=", "since"), ("x.opened_at <=", "until"), ("r.updated_
 IN_INBOX = "x.state = 'open' and x.kind not in ('timer', 'event')"
 WAITING = f"{IN_INBOX} and (x.expires = 0 or x.expires > :now)"
 POSITION = "(x.rank, x.opened_at, x.run, x.seq)"
-RARE = ("program", "session", "label", "kind", "text", "group", "since", "until")
+RARE = ("program", "session", "label", "kind", "text", "group", "since", "until", "assigned")
 """What hardly any of those that wait may be."""
 DECIDABLE = "(case when r.status in ('cancelling', 'stuck') then x.undoing else 1 end)"
 BRIEF = "r.id, x.i, x.seq, x.kind, x.opened_at, x.expires"
-WHOLE = "r.id, x.seq, j.body, x.votes, r.requesters, r.n, x.disowned"
+WHOLE = f"{BRIEF}, j.body, x.votes, r.requesters, r.n, x.disowned"
 WORDS = "instr(inbox_words(r.title, r.id, r.program, x.type, x.tool), :text)"
 GIVEN = "x.groups <> '' and exists (select 1 from json_each(x.groups) g where g.value = :group)"
 FOR_MEMBERS = (
     "(x.groups = '' or exists (select 1 from json_each(x.groups) g join "
     "json_each(:members) m on m.value = g.value))"
+)
+ASSIGNED = "x.assigned in (select value from json_each(:assigned))"
+AWAKE = (
+    "(x.snoozed = '{}' or not exists (select 1 from json_each(x.snoozed) z "
+    "where z.key = :awake_for and z.value > :now))"
 )
 OF_RUN = "cross join run r on r.n = x.run"
 RECORD = "join journal j on j.key = (x.run << 32 | x.seq)"
@@ -182,6 +187,8 @@ def _waiting(filter: Filter, now: float) -> tuple[list[str], dict[str, Any]]:
     for term, name, value in (
         (WORDS, "text", filter.text.lower()),
         (GIVEN, "group", filter.group),
+        (AWAKE, "awake_for", filter.awake_for),
+        (ASSIGNED, "assigned", encode(list(filter.assigned)).decode() if filter.assigned else ""),
         (
             FOR_MEMBERS,
             "members",

@@ -5,13 +5,16 @@ from typing import Any
 
 from adjourn.core.codec import encode
 from adjourn.stores.run_row import RunRow
+from adjourn.stores.sqlite.guest_threads import remove_threads_of, remove_threads_with
 
 BESIDE = (
+    "run_key",
     "interrupt",
     "request",
     "misfit",
     "snapshot",
     "segment",
+    "blob",
     "wake",
     "index_due",
     "index_number",
@@ -29,6 +32,7 @@ def wipe(db: Any, row: RunRow, last: int) -> None:
         "update journal set head = x'' where key between ? and ? - 1", (first, row.n << 32 | last)
     )
     _clear_beside(db, row)
+    remove_threads_with(db, row.id)
     sql = (
         "update run set labels = ?, title = ?, input_digest = ?, salt = ?, erased = ?, priority = 0 "
         "where n = ?"
@@ -55,6 +59,7 @@ def _clear_beside(db: Any, row: RunRow) -> None:
     for table in BESIDE:
         db.execute(f"delete from {table} where run = ?", (row.n,))
     db.execute("delete from letter where run = ?", (row.id,))
+    remove_threads_of(db, row.id)
 
 
 def weigh(db: Any, runs: Sequence[str]) -> int:
@@ -63,5 +68,9 @@ def weigh(db: Any, runs: Sequence[str]) -> int:
         "select coalesce(sum(octet_length(j.body)), 0) from json_each(?) x join run r on r.id = x.value "
         "join journal j on j.key between r.n << 32 and (r.n + 1) << 32"
     )
-    [(size,)] = db.execute(sql, (encode(list(runs)).decode(),)).fetchall()
-    return size
+    files = (
+        "select coalesce(sum(octet_length(b.body)), 0) from json_each(?) x join run r on r.id = x.value "
+        "join blob b on b.run = r.n"
+    )
+    named = (encode(list(runs)).decode(),)
+    return db.execute(sql, named).fetchall()[0][0] + db.execute(files, named).fetchall()[0][0]

@@ -1,9 +1,9 @@
 """Runs and what belongs to them as rows of SQLite: what a rule asks for is read, and what it says
 is written."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import starmap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 import msgspec
@@ -15,12 +15,18 @@ from adjourn.core.status import Status
 from adjourn.errors import UnknownRun
 from adjourn.stores.erasure import Hold
 from adjourn.stores.fleet import Misfit
+from adjourn.stores.guest_threads import KEY, LAST
+from adjourn.stores.item_note import ItemMark
 from adjourn.stores.outbox import Endpoint, Notification
 from adjourn.stores.rows import first_column, parsed
 from adjourn.stores.rules.filters import shown
+from adjourn.stores.rules.inbox_filter import BRIEFLY
 from adjourn.stores.rules.interrupt_row import InterruptRow
-from adjourn.stores.run_row import RunRow
+from adjourn.stores.run_row import RunRow, opened_bytes
 from adjourn.stores.seals import Seal
+
+if TYPE_CHECKING:
+    from adjourn.stores.secret_keys import KeyRing
 
 RUN = RunRow.__struct_fields__
 _UNTIL = "coalesce((select until from worker where worker.id = run.worker), 0.0) as lease_until"
@@ -38,11 +44,25 @@ ENDED_RUNS = (  # the status is written out: only then its small index is used
     f"updated_at <= ? and (updated_at, id) < (?, ?) "
     "order by updated_at desc, id desc limit ?"
 )
+_KEY = f"""
+select wrapped from run_key where kid = ?1
+union all select cast(body as text) from guest_row where tag = '{KEY}' || ?1 and tag <> ''
+"""
+_KEYS = f"""
+select kid, wrapped from run_key
+union all select substr(tag, {len(KEY) + 1}), cast(body as text) from guest_row
+where tag between '{KEY}' and '{KEY}{LAST}' and tag <> ''
+"""
+_REWRAP = (
+    "update run_key set wrapped = ?1 where kid = ?2",
+    f"update guest_row set body = cast(?1 as blob) where tag = '{KEY}' || ?2 and tag <> ''",
+)
 LETTER = Notification.__struct_fields__
 SEAL = ", ".join(Seal.__struct_fields__)
 INTERRUPT = ", ".join(InterruptRow.__struct_fields__)
 _misfit = msgspec.json.Decoder(Misfit)
 _STATUS = {status.value: status for status in Status}
+_TEXT = {status: text for text, status in _STATUS.items()}
 
 
 def key(run: int, seq: int) -> int:
@@ -107,6 +127,7 @@ def interrupt_row(row: Any) -> InterruptRow:
     found.undoing = bool(found.undoing)
     found.votes = decode(found.votes) if found.votes not in ("[]", "{}") else {}
     found.disowned, found.groups = names_of(found.disowned), names_of(found.groups)
+    found.snoozed = decode(found.snoozed) if found.snoozed != "{}" else {}
     return found
 
 
@@ -131,7 +152,7 @@ def changing_values(row: RunRow) -> tuple[Any, ...]:
     return (
         row.seq,
         row.head,
-        row.status.value,
+        _TEXT[row.status],
         row.epoch,
         row.worker,
         row.wake_at,
@@ -167,6 +188,9 @@ def interrupt_values(run: int, row: InterruptRow) -> tuple[Any, ...]:
         row.type,
         row.tool,
         names_text(row.groups),
+        row.assigned,
+        encode(row.snoozed).decode(),
+        row.uses,
     )
 
 
@@ -185,15 +209,28 @@ def names_of(text: str) -> tuple[str, ...]:
 
 
 def inbox_item(db: Any, row: Any) -> Interrupt:
-    """An inbox item with who has agreed so far, from (run, seq, body, votes, requesters, number of
-    the run, disowned)."""
-    run, seq, body, votes, requesters, number, disowned = row
+    """An inbox item with who has agreed so far, from what `briefly` takes, and (body, votes,
+    requesters, number of the run, disowned)."""
+    body, votes, requesters, number, disowned = row[BRIEFLY:]
     decisions: Sequence[str] = ()
     if votes not in ("[]", "{}"):
         found: dict[str, int] = decode(votes)
         sql = "select body from journal where key = ?"
         decisions = [db.execute(sql, (key(number, at),)).fetchone()[0] for at in found.values()]
-    return shown(run, seq, body, decisions, names_of(requesters), names_of(disowned))
+    return shown(row[:BRIEFLY], body, decisions, names_of(requesters), names_of(disowned))
+
+
+def marks(db: Any, items: Sequence[tuple[str, str]]) -> dict[tuple[str, str], ItemMark]:
+    """See `Store.marks`."""
+    found: dict[tuple[str, str], ItemMark] = {}
+    sql = (
+        "select assigned, snoozed from interrupt where run = (select n from run where id = ?) "
+        "and i = ? and (assigned <> '' or snoozed <> '{}')"
+    )
+    for item in items:
+        for assigned, snoozed in db.execute(sql, item):
+            found[item] = ItemMark(assigned, decode(snoozed))
+    return found
 
 
 def store_id(db: Any) -> str:
@@ -249,3 +286,31 @@ def endpoints(db: Any) -> list[Endpoint]:
             Endpoint(name, kind, url, key, tuple(topics.split("\n")) if topics else (), at)
         )
     return found
+
+
+def read_blobs(db: Any, run: str, digests: Collection[str] | None) -> dict[str, bytes]:
+    """See `Store.blobs`."""
+    sql = "select b.digest, b.body, r.salt from run r join blob b on b.run = r.n where r.id = ?"
+    values = [run]
+    if digests is not None:
+        sql += " and b.digest in (select value from json_each(?))"
+        values.append(encode(list(digests)).decode())
+    return {digest: opened_bytes(salt, body) for digest, body, salt in db.execute(sql, values)}
+
+
+def read_key(db: Any, kid: str) -> str | None:
+    """The wrapped key of this id."""
+    found = db.execute(_KEY, (kid,)).fetchone()
+    return found[0] if found else None
+
+
+def rewrap(db: Any, ring: "KeyRing") -> int:
+    """See `Ruled.rewrap`; inside of a transaction."""
+    from adjourn.stores.run_keys import rewrapped
+
+    made: list[tuple[str, str]] = []
+    for kid, wrapped in db.execute(_KEYS):
+        made.append((rewrapped(ring, kid, wrapped), kid))
+    for sql in _REWRAP:
+        db.executemany(sql, made)
+    return len(made)

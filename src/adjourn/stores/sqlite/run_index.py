@@ -8,7 +8,7 @@ import apsw
 
 from adjourn.core.codec import encode
 from adjourn.errors import StoreError
-from adjourn.stores.run_index import RunEntry, dump_facts, entry_of
+from adjourn.stores.run_index import COUNTED, CountedRun, RunEntry, count_of, dump_facts, entry_of
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.sqlite.batch_thread import BatchThread
 from adjourn.stores.sqlite.connection import transaction
@@ -24,6 +24,12 @@ ENTRIES = (
 BEGAN = (
     f"select {COLUMNS} from run not indexed where n < ? and created_at between ? and ? "
     f"and erased = 0 order by n desc limit ?"
+)
+COUNTS = (
+    f"select {', '.join(f'r.{name}' for name in COUNTED)}, t.facts from run r not indexed "
+    "left join index_text t on t.run = r.n where r.n < ? and r.created_at >= ? "
+    "and r.created_at < ? and r.erased = 0 and (? is null or exists (select 1 from label "
+    "where label.key = ? and label.value = ? and label.run = r.n)) order by r.n desc limit ?"
 )
 THERE = (
     "select n from run where id = ? and erased = 0 and seq >= ? and not exists "
@@ -58,6 +64,22 @@ class SQLiteRunIndex:
     ) -> list[tuple[RunRow, RunEntry]]:
         """See `RunIndex.entries`."""
         return await self._reader.ask(lambda db: _page(db, since, until, after, limit))
+
+    async def counts(
+        self,
+        since: float,
+        until: float,
+        *,
+        after: int = 0,
+        limit: int = 500,
+        label: tuple[str, str] | None = None,
+    ) -> list[CountedRun]:
+        """See `RunIndex.counts`."""
+        name, value = label or (None, None)
+        values = (after or 1 << 40, since, until, name, name, value, limit)
+        return await self._reader.ask(
+            lambda db: list(map(count_of, db.execute(COUNTS, values).fetchall()))
+        )
 
     def _write(self, entries: Sequence[RunEntry]) -> None:
         try:

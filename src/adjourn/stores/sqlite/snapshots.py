@@ -9,6 +9,7 @@ import msgspec
 
 from adjourn.core.snapshot_part import SnapshotPart
 from adjourn.errors import StoreError
+from adjourn.stores.run_row import sealed_bytes
 from adjourn.stores.snapshots import Kept, Snapshot, kept_whole
 from adjourn.stores.sqlite.batch_thread import BatchThread
 from adjourn.stores.sqlite.connection import transaction
@@ -54,7 +55,7 @@ class SQLiteSnapshots:
 
 _read_stretches = msgspec.json.Decoder(tuple[SnapshotPart, ...])
 _whole = (
-    "select s.run, s.format, s.seq, s.head, s.stretches, s.rest from run join snapshot "
+    "select s.run, s.format, s.seq, s.head, s.stretches, s.rest, run.salt from run join snapshot "
     "s on s.run = run.n where run.id = ?"
 )
 
@@ -70,23 +71,24 @@ def _last(db: Any, run: str) -> Kept | None:
     row = db.execute(_whole, (run,)).fetchone()
     if row is None:
         return None
-    number, format, seq, head, stretches, rest = row
+    number, format, seq, head, stretches, rest, salt = row
     if (db.execute(AT, (run, seq)).fetchone() or (b"",))[0] != head:
         return None
     wanted = _stretches(stretches)
     if wanted is None:
         return None
     segments = db.execute("select edition, path, k, body from segment where run = ?", (number,))
-    return kept_whole(Snapshot(seq, head, format, rest, wanted), segments)
+    return kept_whole(Snapshot(seq, head, format, rest, wanted), segments, salt)
 
 
 def _keep(db: Any, run: str, snapshot: Snapshot, parts: Mapping[SnapshotPart, bytes]) -> None:
-    found = db.execute("select n from run where id = ? and erased = 0", (run,)).fetchone()
+    row = db.execute("select n, salt from run where id = ? and erased = 0", (run,)).fetchone()
     if (
-        found is None
+        row is None
         or (db.execute(AT, (run, snapshot.seq)).fetchone() or (b"",))[0] != snapshot.head
     ):
         return
+    found, salt = row[:1], row[1]
     editions = {which.edition for which in snapshot.stretches} or {""}
     marks = ", ".join("?" * len(editions))
     db.execute(
@@ -95,8 +97,9 @@ def _keep(db: Any, run: str, snapshot: Snapshot, parts: Mapping[SnapshotPart, by
     for which, body in parts.items():
         db.execute(
             "insert or replace into segment values (?, ?, ?, ?, ?)",
-            (*found, which.edition, which.path, which.k, body),
+            (*found, which.edition, which.path, which.k, sealed_bytes(salt, body)),
         )
     stretches = msgspec.json.encode(snapshot.stretches).decode()
-    values = (*found, snapshot.seq, snapshot.head, snapshot.format, stretches, snapshot.rest)
+    rest = sealed_bytes(salt, snapshot.rest)
+    values = (*found, snapshot.seq, snapshot.head, snapshot.format, stretches, rest)
     db.execute("insert or replace into snapshot values (?, ?, ?, ?, ?, ?)", values)

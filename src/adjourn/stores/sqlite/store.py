@@ -5,10 +5,10 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice, starmap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -19,7 +19,8 @@ from adjourn.core.status import Status
 from adjourn.errors import AdjournError, StoreError
 from adjourn.stores.channel import Ears
 from adjourn.stores.erasure import Hold
-from adjourn.stores.fleet import Misfit, Queue, WorkerCard
+from adjourn.stores.fleet import Census, Misfit, Queue, WorkerCard
+from adjourn.stores.item_note import ItemMark
 from adjourn.stores.outbox import Endpoint, Notification
 from adjourn.stores.polled_channel import PolledChannel
 from adjourn.stores.protocol import Bell, Filter, Turn
@@ -27,14 +28,15 @@ from adjourn.stores.rules import transaction as sheet
 from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.roster import listing
 from adjourn.stores.rules.transaction import Each, RecordedRefusal, StoreRule, Whole
-from adjourn.stores.run_row import RunRow
+from adjourn.stores.run_row import RunRow, open_stores
 from adjourn.stores.sqlite import lists, removal
 from adjourn.stores.sqlite.audit import SQLiteAudit
 from adjourn.stores.sqlite.batch_thread import BatchThread
-from adjourn.stores.sqlite.connection import bring_up_to_date, connect
+from adjourn.stores.sqlite.connection import bring_up_to_date, connect, transaction
 from adjourn.stores.sqlite.conversation_turns import read_followed, read_turns
 from adjourn.stores.sqlite.due import due
-from adjourn.stores.sqlite.fleet import queues, roster
+from adjourn.stores.sqlite.fleet import census, queues, roster
+from adjourn.stores.sqlite.guest_threads import SQLiteThreads
 from adjourn.stores.sqlite.heartbeat import SQLitePulse
 from adjourn.stores.sqlite.live_channel import sqlite_channel
 from adjourn.stores.sqlite.rows import (
@@ -45,9 +47,13 @@ from adjourn.stores.sqlite.rows import (
     holds,
     is_signed,
     is_waking,
+    marks,
     misfits,
+    read_blobs,
     read_journal,
+    read_key,
     read_row,
+    rewrap,
     run_row,
 )
 from adjourn.stores.sqlite.run_index import SQLiteRunIndex
@@ -57,6 +63,9 @@ from adjourn.stores.sqlite.transaction import SQLiteBook
 from adjourn.stores.sqlite.write_ahead_log import WriteAheadLog
 from adjourn.stores.subscriptions import Subscriptions
 from adjourn.stores.work_request import WorkRequest
+
+if TYPE_CHECKING:
+    from adjourn.stores.secret_keys import KeyRing
 
 log = logging.getLogger("adjourn.store")
 
@@ -112,6 +121,7 @@ class SQLiteStore(SQLiteAudit):
     def __init__(self, path: str, now: Callable[[], float] = time.time) -> None:
         path = self.path = os.path.abspath(path)  # the process may go to another folder
         self.now = now
+        open_stores.add(self)
         self.commits = 0
         self.transactions = 0
         self._bells = Subscriptions()
@@ -304,6 +314,31 @@ class SQLiteStore(SQLiteAudit):
         """See `Store.turns`."""
         return await self._reader.ask(lambda db: read_turns(db, run, seq, limit))
 
+    async def blobs(self, run: str, digests: Collection[str] | None = None) -> dict[str, bytes]:
+        """See `Store.blobs`."""
+        return await self._reader.ask(lambda db: read_blobs(db, run, digests))
+
+    def wrapped_key(self, kid: str) -> str | None:
+        """See `run_keys.HasRunKeys`. By a connection of its own: whoever asks may be any thread."""
+        db = self._connect()
+        try:
+            return read_key(db, kid)
+        finally:
+            db.close()
+
+    async def rewrap(self, ring: "KeyRing") -> int:
+        """See `Ruled.rewrap`."""
+
+        def work() -> int:
+            db = self._connect()
+            try:
+                with transaction(db):
+                    return rewrap(db, ring)
+            finally:
+                db.close()
+
+        return await asyncio.to_thread(work)
+
     def pulse(self) -> SQLitePulse:
         """See `Store.pulse`."""
         return SQLitePulse(self._connect, self.now)
@@ -319,6 +354,14 @@ class SQLiteStore(SQLiteAudit):
     def run_index(self) -> SQLiteRunIndex:
         """See `Store.run_index`."""
         return SQLiteRunIndex(self._reader, self._connect)
+
+    def guest_threads(self) -> SQLiteThreads:
+        """See `Store.guest_threads`."""
+        return SQLiteThreads(self._reader, self._connect, self.now)
+
+    async def marks(self, items: Sequence[tuple[str, str]]) -> dict[tuple[str, str], ItemMark]:
+        """See `Store.marks`."""
+        return await self._reader.ask(lambda db: marks(db, items))
 
     async def hold(
         self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
@@ -385,6 +428,10 @@ class SQLiteStore(SQLiteAudit):
         """See `Store.queues`."""
         now = self.now()
         return await self._reader.ask(lambda db: queues(db, now))
+
+    async def census(self, most: int = 100_000) -> Census:
+        """See `Store.census`."""
+        return await self._reader.ask(lambda db: census(db, most))
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
@@ -493,6 +540,7 @@ class SQLiteStore(SQLiteAudit):
 
     async def close(self) -> None:
         """See `Store.close`."""
+        open_stores.discard(self)
         if (
             self._watch is not None
             and not self._watch.done()

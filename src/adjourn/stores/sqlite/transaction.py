@@ -20,6 +20,7 @@ from adjourn.stores.sqlite import removal
 from adjourn.stores.sqlite.conversation_turns import read_conversation, read_last, read_later
 from adjourn.stores.sqlite.due import ahead, asleep, due
 from adjourn.stores.sqlite.fleet import tickets, write_cards
+from adjourn.stores.sqlite.gathered import Gathered, writes_beside, writes_rarely
 from adjourn.stores.sqlite.heartbeat import BEAT, FORGET
 from adjourn.stores.sqlite.rows import (
     COLUMNS,
@@ -66,46 +67,16 @@ _MISFIT = (
     "insert into misfit select n, ?, ? from run where id = ? "
     "on conflict (run) do update set seq = excluded.seq, body = excluded.body"
 )
+_KEY = "insert into run_key values (?, ?, ?)"
 _WAKE = "insert or replace into wake (run, not_before) select n, ? from run where id = ?"
 KNOWN = 4096
 """How many rows of runs are remembered between transactions."""
 _INTERRUPT = (
     f"insert into interrupt (run, {INTERRUPT}) values (?{', ?' * len(InterruptRow.__struct_fields__)}) "
     "on conflict (run, i) do update set state = excluded.state, by = excluded.by, votes = excluded.votes, "
-    "lives = excluded.lives, disowned = excluded.disowned"
+    "lives = excluded.lives, disowned = excluded.disowned, assigned = excluded.assigned, "
+    "snoozed = excluded.snoozed, uses = excluded.uses"
 )
-
-
-class Gathered:
-    """What several rules want to be written in one transaction, by table. A run is in it at most
-    once: whoever reads one that waits here has it written first."""
-
-    __slots__ = (
-        "advanced",
-        "beats",
-        "changed",
-        "interrupts",
-        "journal",
-        "letters",
-        "lines",
-        "requests",
-        "runs",
-        "touched",
-        "wakes",
-    )
-
-    def __init__(self) -> None:
-        self.runs: set[str] = set()
-        self.changed: list[tuple[Any, ...]] = []
-        self.advanced: list[tuple[Any, ...]] = []
-        self.journal: list[tuple[Any, ...]] = []
-        self.interrupts: list[tuple[Any, ...]] = []
-        self.requests: list[tuple[Any, ...]] = []
-        self.beats: dict[str, float] = {}
-        self.lines: list[tuple[Any, ...]] = []
-        self.touched: list[tuple[str, float]] = []
-        self.letters: list[tuple[Any, ...]] = []
-        self.wakes: list[tuple[float, str]] = []
 
 
 class SQLiteBook:
@@ -181,15 +152,19 @@ class SQLiteBook:
     def read(self, ask: ReadRequest) -> ReadResult:
         """See `Book.read`. What waits in the batch is written first, where this would look at
         it."""
+        return (self._read_little(ask) if ask.is_little else None) or self._read_much(ask)
+
+    def _read_much(self, ask: ReadRequest) -> ReadResult:
         earlier = ask.before[0] if ask.before else ask.run
         waits = not self._gathered.runs.isdisjoint((ask.run, earlier))
         outbox = ask.take or ask.letters or ask.asleep or ask.wakes
         if waits or ask.last or ask.later or ask.touched or outbox:
             self.flush()
-        seen = ReadResult(self._now())
         row = self._run(ask.run) if ask.run else None
-        if row is not None:
-            seen.row = replace(row)
+        if row is None:
+            seen = ReadResult(self._now())
+        else:
+            seen = ReadResult(self._now(), replace(row))
             self._read_run(row, ask, seen)
         if ask.before and (before := self._run(ask.before[0])):
             seen.before = Before(replace(before), self._head_at(before, ask.before[1]))
@@ -213,6 +188,17 @@ class SQLiteBook:
             self._read_wakes(ask, seen)
         if ask.touched:
             self._read_seals(ask, seen)
+        return seen
+
+    def _read_little(self, ask: ReadRequest) -> ReadResult | None:
+        """What most commits ask for; None if it is not that simple."""
+        if ask.run in self._gathered.runs or (row := self._run(ask.run)) is None:
+            return None
+        if self._waking is None:
+            self._waking = is_waking(self._db)
+        seen = ReadResult(self._now(), replace(row), halts=self._read_halts(), waking=self._waking)
+        if ask.tail < row.seq or ask.head_at < row.seq:
+            self._read_run(row, ask, seen)
         return seen
 
     def _read_shared(self, ask: ReadRequest, seen: ReadResult) -> None:
@@ -409,7 +395,6 @@ class SQLiteBook:
 
     def write(self, writes: Writes) -> None:
         """See `Book.write`."""
-        gathered = self._gathered
         if writes.row is not None:
             self._write_run(writes.row, writes)
         if removed := writes.removed:
@@ -417,6 +402,13 @@ class SQLiteBook:
             for known in (self._runs, self._wrote):
                 known.pop(removed.id, None)
             self._saved.pop(removed.n, None)
+        if writes_beside(writes):
+            self._write_beside(writes)
+
+    def _write_beside(self, writes: Writes) -> None:
+        """What most commits do not write."""
+        gathered = self._gathered
+        gathered.more = True
         for line in writes.audit:
             self._lines[line.scope] = (line.n, line.head)
             gathered.lines.append((line.scope, line.n, line.body, line.head))
@@ -426,7 +418,7 @@ class SQLiteBook:
         for letter in writes.post:
             gathered.letters.append(astuple(letter)[1:])
         gathered.wakes += ((at, run) for run, at in writes.wakes.items())
-        if self._is_rare(writes):
+        if writes_rarely(writes):
             self.flush()
             self._write_rare(writes)
 
@@ -451,6 +443,10 @@ class SQLiteBook:
                 row.priority,
             )
             [(row.n,)] = self._db.execute(_INSERT, values).fetchall()
+            if writes.key:
+                from adjourn.stores.run_keys import kid_of
+
+                self._db.execute(_KEY, (row.n, kid_of(row.salt), writes.key))
         elif writes.wiped:
             removal.wipe(self._db, row, row.seq - len(writes.journal))
             self._erasures = None
@@ -463,12 +459,21 @@ class SQLiteBook:
         gathered.runs.add(row.id)
         self._runs[row.id], self._saved[row.n] = row, steering
         self._sure.add(row.id)
-        for line in writes.journal:
-            gathered.journal.append((key(row.n, line.seq), line.epoch, line.body, line.head))
         if writes.journal:
             self._wrote[row.id] = row.seq
+            first = key(row.n, 0)
+            for line in writes.journal:
+                gathered.journal.append((first | line.seq, line.epoch, line.body, line.head))
+        if writes.interrupts or writes.blobs or writes.request:
+            self._gather_more(row, writes)
+
+    def _gather_more(self, row: RunRow, writes: Writes) -> None:
+        gathered = self._gathered
+        gathered.more = True
         for interrupt in writes.interrupts.values():
             gathered.interrupts.append(interrupt_values(row.n, interrupt))
+        for digest, body in writes.blobs.items():
+            gathered.blobs.append((row.n, digest, body))
         if writes.request:
             gathered.requests.append((row.n, *writes.request))
 
@@ -476,45 +481,35 @@ class SQLiteBook:
         """See `Book.flush`. A run waits here at most once, so the order of the tables does not
         matter."""
         gathered, self._gathered = self._gathered, Gathered()
+        write = self._db.executemany
+        if gathered.changed:
+            write(_UPDATE, gathered.changed)
+        if gathered.advanced:
+            write(_ADVANCE, gathered.advanced)
+        if gathered.journal:
+            write(_APPEND, gathered.journal)
+        if gathered.more:
+            self._flush_more(gathered)
+
+    def _flush_more(self, gathered: Gathered) -> None:
+        write = self._db.executemany
+        if gathered.interrupts:
+            write(_INTERRUPT, gathered.interrupts)
+        if gathered.beats:
+            write(BEAT, list(gathered.beats.items()))
+        if gathered.lines:
+            write("insert into audit values (?, ?, ?, ?)", gathered.lines)
+            write(_LINE, [(scope, n, head) for scope, n, _, head in gathered.lines])
+        if gathered.touched:
+            write("insert into touched values (?, ?) on conflict do nothing", gathered.touched)
         for sql, rows in (
-            (_UPDATE, gathered.changed),
-            (_ADVANCE, gathered.advanced),
-            (_APPEND, gathered.journal),
-            (_INTERRUPT, gathered.interrupts),
             ("insert into request values (?, ?, ?, ?)", gathered.requests),
-            (BEAT, list(gathered.beats.items())),
-            ("insert into audit values (?, ?, ?, ?)", gathered.lines),
-            (_LINE, [(scope, n, head) for scope, n, _, head in gathered.lines]),
-            ("insert into touched values (?, ?) on conflict do nothing", gathered.touched),
+            ("insert or ignore into blob values (?, ?, ?)", gathered.blobs),
             (_LETTER, gathered.letters),
             (_WAKE, gathered.wakes),
         ):
             if rows:
-                self._db.executemany(sql, rows)
-
-    def _is_rare(self, writes: Writes) -> bool:
-        """Whether there is something that is not gathered, because what was written before may
-        matter to it."""
-        return bool(
-            writes.gone
-            or writes.put_halts
-            or writes.drop_halts
-            or writes.put_holds
-            or writes.drop_holds
-            or writes.signed is not None
-            or writes.misfit
-            or writes.card
-            or writes.drop_cards
-            or writes.tickets is not None
-            or writes.put_endpoints
-            or writes.drop_endpoints
-            or writes.put_letters
-            or writes.drop_letters
-            or writes.seal
-            or writes.waking is not None
-            or writes.put_wakes
-            or writes.drop_wakes
-        )
+                write(sql, rows)
 
     def _write_rare(self, writes: Writes) -> None:
         db = self._db

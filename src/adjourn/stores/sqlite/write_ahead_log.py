@@ -26,6 +26,9 @@ PATIENCE = 0.5
 """Seconds that writers are held back, at most."""
 ATTEMPT = 10
 """Milliseconds of one attempt."""
+OFTEN = 16
+"""Transactions from one look to the next: to ask for a file's size costs as much as to append to
+it."""
 
 
 class WriteAheadLog:
@@ -33,11 +36,14 @@ class WriteAheadLog:
 
     def __init__(self, path: str, connect: Callable[[], Any]) -> None:
         self._path, self._connect = f"{path}-wal", connect
-        self._limit = 0
+        self._limit = self._unseen = 0
 
     def keep_short(self) -> None:
         """Cut the log if it is too long. If a reader does not end, try again when it has grown by
         as much again."""
+        self._unseen = (self._unseen + 1) % OFTEN
+        if self._unseen:
+            return
         size = self._size()
         if size <= max(LONG, self._limit):
             return

@@ -7,6 +7,7 @@ import pytest
 from adjourn.core.records import (
     Asked,
     CancelAsked,
+    Checked,
     Claimed,
     Closed,
     Decided,
@@ -196,13 +197,23 @@ class Auditing(ContractFixtures):
         assert (line.scope, line.n, line.entry["by"]) == ("", 1, "ana")
         assert "'r1'" in line.entry["refused"]
 
-    async def test_a_second_cancel_is_a_line_although_nothing_was_appended(
+    async def test_a_second_cancel_is_a_line_that_says_that_nothing_was_done(
         self, store: Store
     ) -> None:
         await begin(store)
         await store.deliver("r1", CancelAsked(by="ana"))
-        await store.deliver("r1", CancelAsked(by="bo"))
-        assert [line.entry["by"] for line in await store.audit("r1")] == ["", "ana", "bo"]
+        await store.deliver("r1", CancelAsked(by="bo"), request="q1")
+        await store.deliver("r1", CancelAsked(by="bo"), request="q1")
+        told = [(line.entry["by"], line.entry.get("refused")) for line in await store.audit("r1")]
+        assert told == [("", None), ("ana", None), ("bo", "it is cancelling already")]
+
+    async def test_what_is_not_on_is_not_lifted_and_the_audit_says_so(self, store: Store) -> None:
+        await begin(store)
+        assert await store.halt("tool:send", by="bo", lift=True) == []
+        await store.hold("run:r1", by="bo", reason="x", lift=True)
+        told = [(line["verb"], line.get("refused")) for line in await entries(store, "")]
+        assert told == [("unhalt", "it was not halted"), ("lift hold", "it was not on hold")]
+        assert not [line for line in await entries(store, "@security") if line.get("by") == "bo"]
 
     async def test_a_halt_and_its_lifting_are_global_lines(self, store: Store) -> None:
         await store.halt("tool:send", by="ana", reason="spilled", origin="console")
@@ -239,6 +250,15 @@ class Auditing(ContractFixtures):
         records = dict(await store.load("r1"))
         assert isinstance(records[found[0]["seq"]], Closed)
         assert isinstance(records[found[1]["seq"]], Asked)
+
+    async def test_what_a_hook_vetoed_is_a_line_that_does_not_say_why(self, store: Store) -> None:
+        lease = await begin(store)
+        veto = Checked(step="check:1.0", tool="pay", verdict="veto", hooks=("a", "b"), reason="odd")
+        await commit(store, lease, [Checked(step="check:1.1", tool="pay", hooks=("a",)), veto], ())
+        [line] = [line for line in await entries(store, "r1") if line["verb"] == "veto"]
+        assert (line["by"], line["hook"], line["tool"]) == ("", "b", "pay")
+        assert dict(await store.load("r1"))[line["seq"]].reason == "odd"  # pyright: ignore
+        assert "odd" not in str(line)
 
     async def test_what_was_said_is_not_in_the_audit(self, store: Store) -> None:
         await begin(store)

@@ -9,14 +9,7 @@ from adjourn.core.records import Asked, Decided, PauseAsked
 from adjourn.errors import AlreadyDecided
 from adjourn.stores.audit import SECURITY, AuditFilter, FoundLine
 from adjourn.stores.protocol import Store
-from adjourn.testing.contract.fixtures import (
-    ContractFixtures,
-    approval,
-    no,
-    started,
-    wait_for,
-    yes,
-)
+from adjourn.testing.contract.fixtures import ContractFixtures, approval, no, started, wait_for, yes
 from adjourn.testing.fake_clock import FakeClock
 
 

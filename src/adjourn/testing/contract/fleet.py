@@ -3,9 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from adjourn.core.records import Parked
+from adjourn.core.records import Parked, RunCompleted
 from adjourn.errors import Invalid
-from adjourn.stores.fleet import Queue, WorkerCard
+from adjourn.stores.fleet import Queue, RunCount, WorkerCard
 from adjourn.stores.protocol import Store
 from adjourn.testing.contract.fixtures import (
     TTL,
@@ -91,3 +91,24 @@ class Listing(ContractFixtures):
         assert await store.queues() == []
         clock.advance(12)
         assert await store.queues() == [Queue("clerk", 1, wake, 0)]
+
+    async def test_a_census_counts_what_has_not_ended_by_program_and_status(
+        self, store: Store
+    ) -> None:
+        assert (await store.census()).runs == ()
+        for run, program in (("a", "writer"), ("b", "clerk"), ("c", "clerk"), ("d", "clerk")):
+            await store.create(started(run, program=program))
+        lease = await claim(store, "b")
+        await commit(store, lease, [replied("refund")], [approval(), Parked()])
+        lease = await claim(store, "d")
+        await commit(store, lease, [], [RunCompleted()])
+        assert (await store.census()).runs == (
+            RunCount("clerk", "ready", 1),
+            RunCount("clerk", "waiting", 1),
+            RunCount("writer", "ready", 1),
+        )
+
+    async def test_a_census_counts_only_so_many_of_a_kind(self, store: Store) -> None:
+        for run in ("a", "b", "c"):
+            await store.create(started(run))
+        assert (await store.census(2)).runs == (RunCount("clerk", "ready", 2),)

@@ -402,6 +402,23 @@ class Claiming(ContractFixtures):
         [*_, (_, claimed)] = await store.load("r1")
         assert isinstance(claimed, Claimed) and claimed.lost
 
+    async def test_a_lease_says_since_when_the_run_could_be_taken_and_whether_it_was_lost(
+        self, store: Store, clock: FakeClock
+    ) -> None:
+        born = clock.now()
+        await store.create(started("r1"))
+        clock.advance(3)
+        [first] = await store.claim(["clerk"], "w1", TTL, 1)
+        assert (first.ready_at, first.lost) == (born, False)
+        wake = clock.now() + 10
+        await commit(store, first, [replied("refund")], [approval(), Parked(wake_at=wake)])
+        clock.advance(12)
+        [second] = await store.claim(["clerk"], "w1", TTL, 1)
+        assert (second.ready_at, second.lost) == (wake, False)
+        clock.advance(TTL)
+        third = await store.acquire("r1", "w2", TTL)
+        assert third is not None and (third.ready_at, third.lost) == (0.0, True)
+
     async def test_those_of_the_dead_are_taken_at_once_and_those_of_the_spared_never(
         self, store: Store, clock: FakeClock
     ) -> None:

@@ -2,15 +2,7 @@
 
 import pytest
 
-from adjourn.core.records import (
-    CancelAsked,
-    Faulted,
-    Move,
-    Parked,
-    PauseAsked,
-    RunCompleted,
-    Said,
-)
+from adjourn.core.records import CancelAsked, Faulted, Move, Parked, PauseAsked, RunCompleted, Said
 from adjourn.core.status import RunStatus, Status
 from adjourn.errors import InvalidDefinition
 from adjourn.stores.protocol import Filter, Halt, Lease, Store

@@ -3,13 +3,7 @@
 from typing import Any
 
 from adjourn.core.messages import Text, ToolCall
-from adjourn.core.records import (
-    Faulted,
-    Parked,
-    Replied,
-    Returned,
-    RunCompleted,
-)
+from adjourn.core.records import Faulted, Parked, Replied, Returned, RunCompleted
 from adjourn.core.usage import Usage
 from adjourn.runtime.indexer import bring_up_to_date
 from adjourn.runtime.search_query import searched

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from adjourn.core.action_digest import action_digest
 from adjourn.core.authority import shown_digest
-from adjourn.core.digest import action_digest
 from adjourn.core.record_parts import ApprovalSlot, DecisionSeal
 from adjourn.core.records import Asked, Decided, Disowned, Emitted, Intended, Parked
 from adjourn.core.signatures import Sealed
@@ -53,7 +53,7 @@ def gated() -> tuple[Asked, Intended]:
     return asked, Intended(call="1.0", tool="send", digest=action, gate=asked.gate, grant="1.0?0")
 
 
-class _Believes:
+class Believes:
     """Somebody's trust: only what carries the seal of this key."""
 
     def __init__(self, kid: str) -> None:
@@ -152,6 +152,19 @@ class Signing(ContractFixtures):
         with pytest.raises(AlreadyDecided, match="ana"):
             await store.deliver("r1", yes(by="bo"))
 
+    async def test_lines_about_what_was_disowned_are_marked_and_others_are_not(
+        self, store: Store
+    ) -> None:
+        await wait_for(store, approval())
+        seq = await store.deliver("r1", yes(by="eve"))
+        assert [line.is_contested for line in await store.recent()] == [False, False]
+        lease = await claim(store)
+        await commit(store, lease, [Disowned(seq=seq, i="1.0?0", by="eve")], [Parked()])
+        await store.deliver("r1", yes(by="ana"))
+        lines = await store.recent()
+        contested = [(line.entry["verb"], line.is_contested) for line in lines]
+        assert contested == [("answer", True), ("answer", True), ("start", False)]
+
     async def test_of_several_votes_only_the_disowned_one_is_gone(self, store: Store) -> None:
         gate = (ApprovalSlot("rule", (), 2),)
         await wait_for(store, approval(gate=gate, approvers=2))
@@ -201,8 +214,8 @@ class Signing(ContractFixtures):
         await wait_for(store, asked)
         await store.deliver("r1", sealed(yes(by="ana", digest=asked.digest), clock.now()))
         lease = await claim(store)
-        stranger = msgspec.structs.replace(lease, trust=_Believes("other"))
-        server = msgspec.structs.replace(lease, trust=_Believes("k"))
+        stranger = msgspec.structs.replace(lease, trust=Believes("other"))
+        server = msgspec.structs.replace(lease, trust=Believes("k"))
         async with unchanged(store):
             with pytest.raises(Unauthorised, match="whose signature counts here"):
                 await commit(store, stranger, (), [intended])

@@ -1,3 +1,0 @@
-/** The pages that few look at. */
-export { AuditPage } from "./audit";
-export { SettingsPage } from "./settings";

@@ -1,0 +1,58 @@
+"""A limit on money needs a price: whether `MaxCost` can see what the models of a program cost."""
+
+import logging
+import warnings
+from collections import deque
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from adjourn.core.messages import Reply
+from adjourn.errors import InvalidDefinition
+from adjourn.models.model import Model
+from adjourn.models.prices import PriceKnowledge, knowledge
+
+if TYPE_CHECKING:
+    from adjourn.agent.agent import Agent
+
+log = logging.getLogger("adjourn.agent")
+ADVICE = "say what it costs with prices=Price(input=…, output=…), for a million tokens"
+
+_told: deque[str] = deque(maxlen=1_000)
+"""Runs that were warned of: once for each is enough."""
+
+
+def check_prices(owner: str, agents: "Iterable[Agent[Any]]") -> None:
+    """Raise `InvalidDefinition` if the price of a model is not known, for an owner that limits
+    money; warn where only the model itself could know."""
+    for agent in agents:
+        for model in agent.models:
+            _check_price(owner, model)
+
+
+def _check_price(owner: str, model: Model) -> None:
+    known = knowledge(model)
+    if known == PriceKnowledge.UNKNOWN:
+        raise InvalidDefinition(
+            f"{owner}: MaxCost would never stop it: no price is known for the model {model.name!r}",
+            advice=ADVICE,
+        )
+    if known == PriceKnowledge.UNSAID:
+        warnings.warn(
+            f"{owner}: MaxCost counts what the model {model.name!r} reports as cost, and it does not "
+            f"say that it does (reports_cost = True); {ADVICE}",
+            stacklevel=5,
+        )
+
+
+def warn_of_no_cost(agent: "Agent[Any]", run: str, answer: Reply) -> None:
+    """A reply that was paid for and says no cost is not lost; that its limit is blind is logged."""
+    if answer.usage.cost or not answer.usage.total_tokens or run in _told:
+        return
+    _told.append(run)
+    log.warning(
+        "run %s: %s reported no cost, so that MaxCost of %s does not count this reply: %s",
+        run,
+        answer.model or agent.model.name,
+        agent.name,
+        ADVICE,
+    )

@@ -1,0 +1,92 @@
+"""The sweep under an engine: what is due and stays so was forgotten by the engine, and is advanced
+here without it."""
+
+import asyncio
+import logging
+
+from adjourn.driver.clock import Clock, SystemClock
+from adjourn.engines.run_tasks import NotNow, RunTasks
+from adjourn.errors import AdjournError
+from adjourn.runtime.runtime import Runtime
+
+log = logging.getLogger("adjourn.engines")
+
+PAGE = 100
+"""So many runs that are due are looked at."""
+TOGETHER = 16
+"""So many of them are advanced at the same time."""
+
+
+class Backstop:
+    """Advances the runs that have been due for `patience` seconds and that nobody has.
+
+    Args:
+        runtime: an open runtime with its programs.
+        tasks: what advances its runs.
+        patience: seconds for which a run is left to the engine.
+        clock: what it waits by.
+    """
+
+    def __init__(
+        self, runtime: Runtime, tasks: RunTasks, *, patience: float, clock: Clock | None = None
+    ) -> None:
+        self._runtime, self._tasks, self._patience = runtime, tasks, patience
+        self._clock = clock or SystemClock()
+        self._due: dict[str, tuple[int, float]] = {}  # with which record, and since when
+        self._taken: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Do so until this is cancelled."""
+        try:
+            while True:
+                try:
+                    await self.once()
+                except AdjournError as error:
+                    log.warning("the sweep failed and continues: %s", error)
+                await self._clock.wait(asyncio.Event(), self._patience / 4)
+        finally:
+            for task in self._taken:
+                task.cancel()
+            await asyncio.gather(*self._taken, return_exceptions=True)
+
+    async def once(self) -> list[str]:
+        """Look once, and begin with what has been due for too long: these runs. Raises
+        `StoreError`."""
+        programs = list(self._runtime.programs)
+        if not programs:
+            return []
+        now, before, self._due = self._clock.steady(), self._due, {}
+        begun: list[str] = []
+        for row in await self._runtime.store.due(programs, PAGE):
+            seq, since = before.get(row.id, (row.seq, now))
+            if seq != row.seq:
+                since = now
+            if now - since >= self._patience and len(self._taken) < TOGETHER:
+                begun.append(row.id)
+                self._begin(row.id)
+            else:
+                self._due[row.id] = (row.seq, since)
+        return begun
+
+    async def settled(self) -> None:
+        """Return when what was begun has been advanced, or was not to be had."""
+        while self._taken:
+            await asyncio.wait(self._taken)
+
+    def _begin(self, run: str) -> None:
+        task = asyncio.get_running_loop().create_task(self._advance(run), name="adjourn-backstop")
+        self._taken.add(task)
+        task.add_done_callback(self._taken.discard)
+
+    async def _advance(self, run: str) -> None:
+        try:
+            await self._tasks.advance(run)
+            log.info(
+                "run %s was due for %g s and was taken without the engine", run, self._patience
+            )
+        except NotNow as refused:
+            log.debug("run %s: %s", run, refused)
+        except AdjournError as error:
+            log.warning("run %s: %s; it will be tried again", run, error)
+        except Exception:
+            log.exception("run %s: the driver failed; the run is safe and is tried again", run)

@@ -1,0 +1,47 @@
+"""A run from its beginning once more."""
+
+from typing import Any
+
+from adjourn.runtime.answers import MISSING
+from adjourn.server.api.files import given_files
+from adjourn.server.api.runs import derived_id
+from adjourn.server.api.startable import startable
+from adjourn.server.api_request import MAX_BODY, ApiRequest, Operation
+from adjourn.server.rights import RunPlace
+from adjourn.server.schemas import ANYTHING, FLAG, LABELS, ref, thing
+from adjourn.views.api_answers import RunRef
+
+
+async def run_again(c: ApiRequest) -> Any:
+    """Start a run that begins as this one did."""
+    run = await c.rt.get(c.path["run"])
+    old, session = await c.desk.place_of(run.id), ""
+    if c.body.get("same_session", False):
+        session = old.session
+    labels = c.body.get("labels")
+    wanted = RunPlace(old.program, session, old.labels if labels is None else labels)
+    if (stamped := await startable(c, wanted)) is not None:
+        labels = stamped
+    made = await run.again(
+        input=given_files(c.body.get("input", MISSING)),
+        labels=labels,
+        same_session=c.body.get("same_session", False),
+        run_id=derived_id(c),
+        by=c.who.name,
+    )
+    return RunRef(run_id=made.id)
+
+
+OPERATIONS = [
+    Operation(
+        "POST /runs/{run}/again",
+        "control",
+        "A new run that begins as this one did, with the same input or another.",
+        run_again,
+        ref(RunRef),
+        problems=(404, 409),
+        size=MAX_BODY,
+        body=thing(input=ANYTHING, labels=LABELS, same_session=FLAG),
+    ),
+]
+"""Its part of the table of operations."""

@@ -1,0 +1,61 @@
+"""What is known of the chain without being asked: the newest lines are checked, and when everything
+was checked last."""
+
+from typing import Any
+
+from adjourn.server.api_request import ApiRequest, Operation
+from adjourn.server.problem import Problem
+from adjourn.server.schemas import ref
+from adjourn.stores.chain_tail import checked_tail
+from adjourn.views.api_answers import VerificationView
+from adjourn.views.chain_view import ChainView
+
+TAIL = 200
+"""Lines that are looked at whenever the audit is opened."""
+
+
+async def get_audit_chain(c: ApiRequest) -> Any:
+    """Look at the newest lines, and say what the last check of everything found."""
+    found = await checked_tail(c.rt.store, TAIL)
+    whole = c.desk.verified
+    return ChainView(
+        lines=found.lines,
+        is_all=found.is_all,
+        broken=tuple(str(place) for place in found.broken),
+        at=c.rt.store.now(),
+        whole_at=c.desk.verified_at,
+        whole_broken=whole.broken if whole else (),
+        whole_says=whole.says if whole else "",
+    )
+
+
+async def verify_audit(c: ApiRequest) -> Any:
+    """Check everything; one at a time, because it reads everything."""
+    if c.desk.verifying.locked():
+        raise Problem(
+            429, "busy", "a verification is already running; try again later", {"Retry-After": "5"}
+        )
+    async with c.desk.verifying:
+        at = c.rt.store.now()
+        found = VerificationView.of(await c.rt.verification())
+        c.desk.verified, c.desk.verified_at = found, at
+        return found
+
+
+OPERATIONS = [
+    Operation(
+        "GET /audit/chain",
+        "read",
+        "Check the newest 200 lines, and say when everything was checked last.",
+        get_audit_chain,
+        ref(ChainView),
+    ),
+    Operation(
+        "GET /audit/verify",
+        "admin",
+        "Check everything, and say how far that goes.",
+        verify_audit,
+        ref(VerificationView),
+    ),
+]
+"""Its part of the table of operations."""

@@ -1,0 +1,65 @@
+"""The audit as a file. Who took it is a line of the security log, written before they have it."""
+
+from typing import Any
+
+import msgspec
+
+from adjourn.server.api.audit import check_admin
+from adjourn.server.api_request import ApiRequest
+from adjourn.stores.audit import AuditFilter
+from adjourn.views.api_answers import AuditExport
+from adjourn.views.audit_entry import AuditEntry, csv_of, entries
+
+MOST = 50_000
+"""Lines in one file."""
+PAGE = 500
+
+
+async def export_audit(c: ApiRequest) -> Any:
+    """The lines that are wanted, newest first, as a file; at most `MOST`."""
+    security = c.body.get("security", False)
+    if security:
+        check_admin(c)
+    wanted = {name: c.body[name] for name in AuditFilter.__struct_fields__ if name in c.body}
+    found: list[AuditEntry] = []
+    before = ""
+    while len(found) < MOST:
+        rows = await c.rt.store.recent(
+            before, PAGE, security=security, wanted=AuditFilter(**wanted)
+        )
+        found += await entries(c.rt.store, rows)
+        if len(rows) < PAGE:
+            break
+        before = found[-1].cursor
+    said = [f"{name} {value}" for name, value in wanted.items()]
+    if len(found) == 1:
+        about = "1 line of the"
+    else:
+        about = f"{len(found)} lines of the"
+    if security:
+        about += " security log"
+    else:
+        about += " audit"
+    if said:
+        about += f", {', '.join(said)}"
+    await c.rt.store.note(
+        [
+            {
+                "verb": "export",
+                "by": c.who.name,
+                "from": c.desk.origin_of(c.request),
+                "about": about[:400],
+            }
+        ]
+    )
+    return AuditExport(
+        text=_text(found, c.body["format"]),
+        lines=len(found),
+        complete=len(found) < MOST,
+    )
+
+
+def _text(found: list[AuditEntry], format: str) -> str:
+    if format == "csv":
+        return csv_of(found)
+    return "".join(f"{msgspec.json.encode(entry).decode()}\n" for entry in found)

@@ -1,0 +1,123 @@
+"""What people leave on an item of the inbox, beside its decision: to whom it is given, until when
+they do not want to see it, and comments. Whoever may decide may do this."""
+
+from typing import Any, cast
+
+from adjourn.core.interrupt import Interrupt
+from adjourn.errors import NotFound
+from adjourn.server.api.decider import check_decider
+from adjourn.server.api_request import ApiRequest, Operation
+from adjourn.server.schemas import TIME, Schema, ref, thing
+from adjourn.stores.item_note import GROUP, NO_MARK, ItemMark
+from adjourn.views.item_note_view import DecidersView, ItemMarkView
+from adjourn.views.words import RIGHTS, Role
+
+TO: Schema = {"type": "string", "maxLength": 200, "pattern": r"^[^\u0000]*$"}
+COMMENT: Schema = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 10_000,
+    "pattern": r"^[^\u0000]*[^\s\u0000][^\u0000]*$",
+}
+
+
+def snoozed_until(c: ApiRequest, mark: ItemMark) -> float | None:
+    """When whoever asks wants to see an item again; None if it is not hidden from them."""
+    until = mark.snoozed.get(c.who.name, 0.0)
+    if until > c.rt.store.now():
+        return until
+    return None
+
+
+async def list_deciders(c: ApiRequest) -> Any:
+    """Who may decide, and in which groups."""
+    people: set[str] = set()
+    groups: set[str] = set()
+    if c.who.may("decide"):  # who is known by a token, or to another application, is in no list
+        people.add(c.who.name)
+        groups.update(c.who.groups)
+    for user in c.desk.guard.users.all():
+        if "decide" in RIGHTS.get(cast("Role", user.role), ()):
+            people.add(user.name)
+            groups.update(user.groups)
+    return DecidersView(people=tuple(sorted(people)), groups=tuple(sorted(groups)))
+
+
+async def assign(c: ApiRequest) -> Any:
+    """Give an item to a person or a group."""
+    to, found = c.body["to"], await _annotatable(c)
+    known = await list_deciders(c)
+    if to and to not in known.people and to not in {f"{GROUP}{group}" for group in known.groups}:
+        raise NotFound(
+            f"{to!r:.80} is nobody who may decide, and no group of such people",
+            consequence="it was not assigned",
+            advice=f"name a person, or a group as {GROUP}NAME",
+        )
+    await c.rt.assign(found, to, by=c.who.name)
+    return await _marked(c, found)
+
+
+async def snooze(c: ApiRequest) -> Any:
+    """Hide an item from whoever asks."""
+    found = await _annotatable(c)
+    await c.rt.snooze(found, c.body["until"], by=c.who.name)
+    return await _marked(c, found)
+
+
+async def comment(c: ApiRequest) -> Any:
+    """Write a comment about an item."""
+    found = await _annotatable(c)
+    await c.rt.comment(found, c.body["text"], by=c.who.name)
+    return await _marked(c, found)
+
+
+async def _annotatable(c: ApiRequest) -> Interrupt:
+    found = await c.rt.interrupt(c.path["interrupt"])
+    await check_decider(c, found.run_id)
+    return found
+
+
+async def _marked(c: ApiRequest, found: Interrupt) -> ItemMarkView:
+    await c.desk.hub.tell(found.run_id)
+    item = (found.run_id, found.local)
+    mark = (await c.rt.store.marks([item])).get(item, NO_MARK)
+    return ItemMarkView(assigned_to=mark.assigned, snoozed_until=snoozed_until(c, mark))
+
+
+OPERATIONS = [
+    Operation(
+        "GET /deciders",
+        "read",
+        "To whom an item can be given: people who may decide, and their groups.",
+        list_deciders,
+        ref(DecidersView),
+    ),
+    Operation(
+        "POST /interrupts/{interrupt}/assign",
+        "decide",
+        "Give it to a person, or to `group:NAME`; empty: take it back.",
+        assign,
+        ref(ItemMarkView),
+        problems=(404, 409),
+        body=thing(("to",), to=TO),
+    ),
+    Operation(
+        "POST /interrupts/{interrupt}/snooze",
+        "decide",
+        "Hide it from your inbox until a time; 0: show it again. Its expiry does not move.",
+        snooze,
+        ref(ItemMarkView),
+        problems=(404, 409),
+        body=thing(("until",), until=TIME),
+    ),
+    Operation(
+        "POST /interrupts/{interrupt}/comment",
+        "decide",
+        "Write a comment about it; it is a line of the audit.",
+        comment,
+        ref(ItemMarkView),
+        problems=(404, 409),
+        body=thing(("text",), text=COMMENT),
+    ),
+]
+"""Its part of the table of operations."""
