@@ -83,3 +83,22 @@ async def is_heard(desk: Runtime) -> bool:
     assert isinstance(store, PostgresStore)
     sql = "select 1 from pg_stat_activity where query = 'listen adjourn' and datname = current_database()"
     return bool(await store.rows(sql))
+
+
+async def test_a_word_while_a_commit_turns_out_to_need_locks_is_seen_by_it(
+    two: tuple[PostgresStore, PostgresStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The oracle looks at a message that carried nothing, too: that the run has moved meanwhile is no failure."""
+    one, other = two
+    await one.create(started("r"))
+    lease = await claim(one, "r")
+    loop = asyncio.get_running_loop()
+
+    def not_plain(_: Any) -> bool:
+        asyncio.run_coroutine_threadsafe(other.deliver("r", Said(text="hello")), loop).result(LIMIT)
+        return False
+
+    monkeypatch.setattr("adjourn.stores.postgres.store.is_plain", not_plain)
+    done = await one.commit(lease, [Stepped(call="1.0", key="1")], [], seen=lease.seq)
+    assert [type(record) for _, record in done.records] == [Said], "what it had not seen"
+    assert [type(record) for _, record in await other.load("r")][-2:] == [Said, Stepped]

@@ -310,10 +310,12 @@ class ComparedBook:
         self._changed.update(changed(self._used[row.id], row))
 
     def flush(self) -> None:
-        """See `Book.flush`."""
-        if self._sent or not self._gathered:
+        """See `Book.flush`. From here on reading is looking at what came of it, also where nothing was to be sent."""
+        if self._sent:
             return
         self._sent = True
+        if not self._gathered:
+            return
         items = sorted(self._gathered, key=lambda item: item[1].row.n if item[1].row else 0)
         written = step(items, sorted(self._changed), self._config.generation)
         self.landed = set(first_column(messages(self._db, [locks.SHARE_HALTS, written])[-1]))
