@@ -46,6 +46,7 @@ async def test_a_page_that_comes_back_shows_what_changed_while_it_was_kept(keepi
     run = await own.waiting("refunds", "order 1")
     await own.rt.halt("*", by="ben", reason="incident 7")
     async with visit(keeping, own, at="/runs") as ana:
+        await expect(ana.page.get_by_role("grid", name="Runs")).to_contain_text("order 1")
         await load(ana.page, f"{own.url}/runs/{run}")
         await load(ana.page, f"{own.url}/workers")
         await own.rt.unhalt("*", by="ben", reason="over")

@@ -1,14 +1,15 @@
 """Forms: each feature of a schema has its control, all of them by keyboard and on a phone; what is wrong stands beside its field."""
 
+import asyncio
 import re
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, FileChooser, Page, expect
 from tests.browser.test_access import AXE, complaints
-from tests.browser.world import World, eventually, visit
+from tests.browser.world import LIMIT, World, eventually, visit
 
 from adjourn.core.records import Decided
 from adjourn.parts import Image
@@ -137,6 +138,9 @@ async def test_choices_files_and_secrets_are_set_by_keyboard(browser: Browser, o
     run = await on.waiting("asker_of_more", "more controls")
     async with visit(browser, on) as ana:
         page, keys = ana.page, ana.page.keyboard
+        choosers: asyncio.Queue[FileChooser] = asyncio.Queue()
+        # In time: `expect_file_chooser` asks for it, and does not wait until the browser has heard that.
+        page.on("filechooser", choosers.put_nowait)
         await ana.inbox(run)
         await page.get_by_role("radio", name="Without meat").focus()
         await keys.press("ArrowDown")
@@ -149,9 +153,8 @@ async def test_choices_files_and_secrets_are_set_by_keyboard(browser: Browser, o
         await page.get_by_label("Card", exact=True).focus()
         await keys.type("4111")
         await page.get_by_label("Plan of the yard").focus()
-        async with page.expect_file_chooser() as choosing:
-            await keys.press("Enter")
-        await (await choosing.value).set_files(plan)
+        await keys.press("Enter")
+        await (await asyncio.wait_for(choosers.get(), LIMIT)).set_files(plan)
         await expect(page.locator("[data-field=plan]")).to_contain_text("yard.txt 6 bytes")
         photo = page.get_by_label("Photo")
         await photo.set_input_files(plan)
