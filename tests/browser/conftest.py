@@ -13,7 +13,8 @@ from tests.browser.world import Visit, World, visit, world
 
 from adjourn.server import static_files as console
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+"""The same Chromium; the first one is built without windows, and takes three fifths of the CPU."""
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--force-color-profile=srgb"]
 
 
