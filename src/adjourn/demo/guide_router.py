@@ -31,7 +31,7 @@ def with_guide(worker: Callable[[], int | None], app: "Starlette") -> "ASGIApp":
         if scope["type"] == "http" and scope["path"] == PATH:
             await _answer(app, worker(), scope, receive, send)
         elif scope["type"] == "http" and not scope["path"].startswith("/api/"):
-            await app(scope, receive, _with_script(send))
+            await app(_plain(scope), receive, _with_script(send))
         else:
             await app(scope, receive, send)
 
@@ -63,6 +63,13 @@ async def _answer(
         response = respond(error)
     response.headers.update(HEADERS)
     await response(scope, receive, send)
+
+
+def _plain(scope: "Scope") -> "Scope":
+    """The same request of somebody who takes nothing compressed: the script goes into the page as it
+    is."""
+    headers = [header for header in scope["headers"] if header[0] != b"accept-encoding"]
+    return {**scope, "headers": headers}
 
 
 def _with_script(send: "Send") -> "Send":

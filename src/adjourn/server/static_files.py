@@ -1,7 +1,9 @@
 """The console's files. The addresses of its places are the page itself; all others are not found."""
 
+import gzip
 import hashlib
-from functools import cache
+import re
+from functools import cache, lru_cache
 from html import escape
 from importlib import resources
 
@@ -21,6 +23,8 @@ KINDS = {
     "webmanifest": "application/manifest+json",
 }
 INDEX = "index.html"
+ALREADY_SMALL = frozenset({"png", "ico"})
+"""Kinds that compression does not make smaller."""
 PLACES = frozenset({"", "inbox", "runs", "compare", "numbers", "workers", "audit", "settings"})
 """How the addresses of the console's places begin; `console/src/main.tsx` has the same."""
 
@@ -63,11 +67,29 @@ def page(request: Request, path: list[str]) -> Response:
         body = files[name]
     else:
         body = _at(files[name], request.scope.get("root_path", ""))
+    kind = name.rpartition(".")[2]
+    headers = {"Cache-Control": "no-cache"}
+    if kind not in ALREADY_SMALL and _takes_gzip(request):
+        headers["Content-Encoding"] = "gzip"
+        body = _compressed(body)
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    headers = {"Cache-Control": "no-cache", "ETag": tag}
+    headers["ETag"] = tag
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
-    return Response(body, media_type=KINDS[name.rpartition(".")[2]], headers=headers)
+    return Response(body, media_type=KINDS[kind], headers=headers)
+
+
+def _takes_gzip(request: Request) -> bool:
+    for offered in request.headers.get("accept-encoding", "").split(","):
+        coding, _, weight = offered.partition(";")
+        if coding.strip().lower() == "gzip":
+            return re.fullmatch(r"q=0(\.0*)?", weight.strip()) is None
+    return False
+
+
+@lru_cache(maxsize=64)
+def _compressed(body: bytes) -> bytes:
+    return gzip.compress(body, mtime=0)
 
 
 def _nothing(root: str) -> Response:
