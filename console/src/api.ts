@@ -62,7 +62,8 @@ export function fetchHere(url: string, init: RequestInit): Promise<Response> {
 /** What the page has asked and got no answer to: since when, and whether it would change something. */
 export const unanswered = signal<ReadonlySet<{ since: number; changes: boolean }>>(new Set());
 
-async function asking(url: string, init: RequestInit): Promise<Response> {
+/** A request of our own, which says so while it waits for long. */
+export async function asking(url: string, init: RequestInit): Promise<Response> {
   const mine = { since: performance.now(), changes: init.method === "POST" };
   unanswered.value = new Set([...unanswered.peek(), mine]);
   try {

@@ -8,6 +8,8 @@ from playwright.async_api import Browser, Page, Route, expect
 from tests.again import in_time
 from tests.browser.world import LIMIT, Visit, World, visit
 
+from adjourn.core.records import Decided
+
 TABS, WINDOWS = 10, 5
 SLACK = 3
 """Sixteen pages that draw at once, each asked over a wire of its own, on two cores."""
@@ -108,19 +110,80 @@ async def test_text_that_several_tabs_watch_is_written_once_in_each(browser: Bro
         own.tell()
 
 
-async def test_a_request_that_waits_for_long_says_so_and_a_decision_says_that_it_counts_once(ana: Visit) -> None:
-    page = ana.page
-    go_on = asyncio.Event()
+class Held:
+    """Requests that get no answer before `go_on`."""
 
-    async def wait(route: Route) -> None:
-        await go_on.wait()
+    def __init__(self, method: str) -> None:
+        self.method = method
+        self.go_on = asyncio.Event()
+
+    async def __call__(self, route: Route) -> None:
+        if route.request.method == self.method:
+            await self.go_on.wait()
         await route.continue_()
 
-    await page.route(re.compile(r"/api/v1/audit"), wait)
+
+async def test_a_request_that_waits_for_long_says_so(ana: Visit) -> None:
+    page, held = ana.page, Held("GET")
+    await page.route(re.compile(r"/api/v1/audit"), held)
     await page.get_by_role("link", name="Audit").first.click()
     await expect(page.locator("[data-slow]")).to_contain_text(re.compile(r"Still asking the server, \d+ s\."))
-    go_on.set()
+    held.go_on.set()
     await expect(page.locator("[data-slow]")).to_have_count(0)
+
+
+async def test_a_decision_that_waits_for_long_says_that_it_counts_once_and_does(ana: Visit) -> None:
+    page, on, held = ana.page, ana.world, Held("POST")
+    run = await on.waiting("refunds", "slow line")
+    await ana.inbox(run)
+    await page.route(re.compile(r"/api/v1/interrupts/"), held)
+    await ana.button("Approve once")
+    slow = page.locator("[data-slow]")
+    await expect(slow).to_contain_text(re.compile(r"Sending… \d+ s\. The server has not answered yet\."))
+    await expect(slow).to_contain_text("Do not do it again: the same request counts once.")
+    assert await on.records(run, Decided) == []
+    held.go_on.set()
+    await on.status(run, "completed")
+    await expect(slow).to_have_count(0)
+    assert len(await on.records(run, Decided)) == 1
+
+
+HIDING = """
+let hidden = START;
+Object.defineProperty(document, 'hidden', { get: () => hidden });
+Object.defineProperty(document, 'visibilityState', { get: () => hidden ? 'hidden' : 'visible' });
+window.hide = (on) => { hidden = on; document.dispatchEvent(new Event('visibilitychange')); };
+"""
+"""A browser that is driven shows every tab: here a page says by itself whether it is looked at."""
+
+
+async def test_a_tab_that_was_never_looked_at_opens_nothing_and_a_hidden_one_rests(
+    browser: Browser, own: World
+) -> None:
+    async with visit(browser, own) as ana:
+        first = ana.page.locator("[data-connection]").first
+        await expect(first).to_have_text("Live")
+        hidden = await ana.page.context.new_page()
+        await hidden.add_init_script(HIDING.replace("START", "true"))
+        await hidden.goto(f"{own.url}/runs")
+        shown = hidden.locator("[data-connection]").first
+        await expect(shown).to_have_text("Connecting…")
+        other = await ana.page.context.new_page()
+        await other.goto(f"{own.url}/runs")
+        await expect(first).to_have_text("Live, shared by 2 tabs")  # the hidden one is not among them
+        await expect(shown).to_have_text("Connecting…")
+        await hidden.evaluate("hide(false)")
+        await expect(shown).to_have_text("Live, shared by 3 tabs")
+        await hidden.clock.install()
+        await hidden.evaluate("hide(true)")
+        await hidden.clock.fast_forward(31_000)
+        await expect(shown).to_have_text("Resting: this tab is hidden")
+        await expect(first).to_have_text("Live, shared by 2 tabs")
+        await own.waiting("refunds", "while it was hidden")
+        await hidden.evaluate("hide(false)")
+        await expect(shown).to_have_text("Live, shared by 3 tabs")
+        await expect(hidden.locator(page_count(1))).to_be_visible()
+        await expect(first).to_have_text("Live, shared by 3 tabs")
 
 
 async def test_live_is_said_only_while_it_is_live(browser: Browser, own: World) -> None:

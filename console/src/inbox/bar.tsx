@@ -159,6 +159,7 @@ function ApproveBar({ deciding: d, item: i, acts, refs }: Props) {
   const all = d.together.value && others && d.scope.value !== "later" ? others + 1 : 0;
   const tool = visible(i.call?.tool ?? "");
   const busy = d.sending.value;
+  const sent = busy ? "a decision is being sent" : "";
   const scope = d.scope.value;
   const how = scope === "run" ? "for this run" : scope === "later" ? "and later ones" : "once";
   const word = all ? `Approve ${all} ${how}` : `Approve ${how}`;
@@ -185,7 +186,7 @@ function ApproveBar({ deciding: d, item: i, acts, refs }: Props) {
             big
             keys={armed === "deny" ? "↵" : "d"}
             focusRef={refs.deny}
-            off={d.off.value || d.settling.value}
+            off={d.off.value || d.settling.value || (busy === "deny" ? "" : sent)}
             busy={busy === "deny" ? `Sending…${d.progress.value}` : ""}
             onClick={acts.deny}
             name="deny"
@@ -198,6 +199,7 @@ function ApproveBar({ deciding: d, item: i, acts, refs }: Props) {
           keys="e"
           off={
             d.off.value ||
+            sent ||
             d.halted.value ||
             (all
               ? "one at a time"
@@ -218,7 +220,7 @@ function ApproveBar({ deciding: d, item: i, acts, refs }: Props) {
             look="p"
             keys={armed === "approve" ? "↵" : "a"}
             focusRef={refs.approve}
-            off={d.blocked.value || d.settling.value}
+            off={d.blocked.value || d.settling.value || (busy === "approve" ? "" : sent)}
             busy={busy === "approve" ? `Sending…${d.progress.value}` : ""}
             onClick={acts.approve}
             name="approve"

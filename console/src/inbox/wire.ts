@@ -1,5 +1,5 @@
 /** Requests whose answers keep every digit, and whose bodies are sent exactly as they were written. */
-import { address, fetchHere, intent, me, Problem } from "../api";
+import { address, asking, intent, me, Problem } from "../api";
 import { BadJson, obj, parse, text, write, type Json, type Obj } from "./json";
 
 /** A refusal, with the members that only some have: `was`, `now`, `by`, `next`. */
@@ -18,7 +18,7 @@ async function send(url: string, init: RequestInit): Promise<Obj> {
   let response: Response;
   let body: string;
   try {
-    response = await fetchHere(url, init);
+    response = await asking(url, init);
     body = await response.text();
   } catch (e) {
     if (e instanceof DOMException && e.name === "AbortError") throw e;
