@@ -8,7 +8,7 @@ export interface Part {
   left: number;
   right: number;
   cut: boolean;
-  /** Something ran in it: the middle of a step that took longer than all others together. */
+  /** Something ran in it: the middle of a step beside which the others would have no width. */
   busy?: boolean;
 }
 export interface Scale {
@@ -21,6 +21,8 @@ export interface Scale {
 const QUIET = 8;
 const CUT = 8;
 const MOST = 6;
+/** So many long steps are cut. */
+const MOST_LONG = 4;
 export const RIGHT = 96;
 
 /** Percent of the track for every moment between the first step and `now` (or the end). */
@@ -81,16 +83,17 @@ function cutUp(from: number, end: number, busy: [number, number][]): Piece[] {
     .filter(([a, b]) => b - a > Math.max(QUIET, work * 0.6))
     .sort((a, b) => b[1] - b[0] - (a[1] - a[0]))
     .slice(0, MOST);
-  const still = longest(busy, work);
-  const cuts = [...long.map((gap) => ({ gap, busy: false })), ...(still ? [{ gap: still, busy: true }] : [])];
+  const still = longOnes(busy, work);
+  const quietCuts = long.slice(0, MOST + 1 - Math.max(1, still.length));
+  const cuts = [...quietCuts.map((gap) => ({ gap, busy: false })), ...still.map((gap) => ({ gap, busy: true }))];
   cuts.sort((a, b) => a.gap[0] - b.gap[0]);
-  const rest = still ? Math.max(0.5, work - (still[1] - still[0])) : work;
+  const rest = Math.max(0.5, work - still.reduce((s, [a, b]) => s + b - a, 0));
   const pieces: Piece[] = [];
   let at = from;
   for (const { gap, busy: ran } of cuts) {
     const [a, b] = gap;
     // A little stays on both sides, so that one sees where it begins; more of what ran.
-    const edge = Math.min(rest * (ran ? 0.3 : 0.04), (b - a) / 4);
+    const edge = Math.min(rest * (ran ? 0.3 / still.length : 0.04), (b - a) / 4);
     pieces.push({ from: at, to: a + edge, cut: false }, { from: a + edge, to: b - edge, cut: true, busy: ran });
     at = b - edge;
   }
@@ -98,14 +101,27 @@ function cutUp(from: number, end: number, busy: [number, number][]): Piece[] {
   return pieces.filter((p) => p.to > p.from);
 }
 
-/** The longest time in which something ran and nothing began or ended, if it is over half of the work: it would flatten the rest. */
-function longest(busy: [number, number][], work: number): [number, number] | null {
+/**
+ * The longest times in which something ran and nothing began or ended, if the rest would have no width beside them: one that is longer
+ * than all others together, or several of which each is twice as long as all others together. `busy` is sorted by its beginnings.
+ */
+function longOnes(busy: [number, number][], work: number): [number, number][] {
   const points = [...new Set(busy.flat())].sort((a, b) => a - b);
-  let best: [number, number] | null = null;
-  points.forEach((a, n) => {
+  const ran: [number, number][] = [];
+  let [until, begun] = [-Infinity, 0];
+  for (const [n, a] of points.entries()) {
+    while (begun < busy.length && busy[begun]![0] <= a) until = Math.max(until, busy[begun++]![1]);
     const b = points[n + 1];
-    if (b === undefined || b - a <= Math.max(QUIET, work / 2, best ? best[1] - best[0] : 0)) return;
-    if (busy.some(([from, to]) => from <= a && to >= b)) best = [a, b];
-  });
-  return best;
+    if (b !== undefined && until >= b) ran.push([a, b]);
+  }
+  ran.sort(([a, b], [c, d]) => d - c - (b - a));
+  let found: [number, number][] = [];
+  let rest = work;
+  for (const [n, [a, b]] of ran.slice(0, MOST_LONG).entries()) {
+    rest -= b - a;
+    if (b - a <= QUIET) break;
+    const flattens = n ? rest >= 1 && b - a > 2 * rest : b - a > rest;
+    if (flattens) found = ran.slice(0, n + 1);
+  }
+  return found;
 }

@@ -64,8 +64,8 @@ export function Waterfall({ model, lines, alive, selected, select, fold, childre
       ),
     [lines, at, alive, cutting.value],
   );
-  const cutOut = scale.parts.find((p) => p.busy);
-  const long = cutOut ? cutOut.to - cutOut.from : 0;
+  const cutOut = scale.parts.filter((p) => p.busy);
+  const long = cutOut.reduce((sum, p) => sum + p.to - p.from, 0);
   useFollow(box, rows.length, h, alive);
   const step = (by: number): void => {
     const i = lines.findIndex((l) => l.step === selected || l.step.number === selected?.number);
@@ -136,8 +136,8 @@ export function Waterfall({ model, lines, alive, selected, select, fold, childre
       </div>
       {long ? (
         <p class="sm t3 pad cut-note">
-          One step took longer than all others together. Its middle, {duration(long)}, is cut so that the others keep a width; the number at its
-          right is the whole.
+          {cutOut.length > 1 ? "Long steps are" : "A long step is"} cut, {duration(long)} in all, so that the others keep a width; the number at the right is the
+          whole.
         </p>
       ) : null}
       {children}
@@ -170,7 +170,7 @@ function useFollow(box: preact.RefObject<HTMLElement>, count: number, h: number,
 function Axis({ scale }: { scale: Scale }) {
   const labels: { x: number; text: string; tone: string; mid?: boolean }[] = [];
   // Labels never overlap: what has no room is said by the cut's title and by the row.
-  const room = (x: number, mid: boolean): [number, number] => (mid ? [x - 5, x + 5] : [x, x + 12]);
+  const room = (x: number, mid: boolean): [number, number] => (mid ? [x - 6, x + 6] : [x, x + 15]);
   const put = (x: number, text: string, tone = "", mid = false): void => {
     const [a, b] = room(x, mid);
     const taken = labels.some((l) => {
@@ -371,8 +371,7 @@ const POINTS = new Set(["start", "resume", "message", "cancel", "end", "event", 
 function Bars({ step, scale }: { step: Step; scale: Scale }) {
   const spans = spansOf(step);
   if (!spans.length) return POINTS.has(step.kind) ? <i class="dot" style={{ left: `${scale.x(step.at)}%` }} /> : null;
-  const cut = scale.parts.find((p) => p.busy);
-  const crossed = cut && spans.some((s) => s.kind === "run" && s.start <= cut.from && (s.end ?? scale.end) >= cut.to);
+  const crossed = scale.parts.filter((p) => p.busy && spans.some((s) => s.kind === "run" && s.start <= p.from && (s.end ?? scale.end) >= p.to));
   return (
     <>
       {spans.map((s) => {
@@ -386,7 +385,9 @@ function Bars({ step, scale }: { step: Step; scale: Scale }) {
           />
         );
       })}
-      {crossed ? <i class="bar-cut" style={{ left: `${cut.left}%`, width: `${cut.right - cut.left}%` }} /> : null}
+      {crossed.map((p) => (
+        <i class="bar-cut" key={p.from} style={{ left: `${p.left}%`, width: `${p.right - p.left}%` }} />
+      ))}
     </>
   );
 }
