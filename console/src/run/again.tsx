@@ -1,7 +1,7 @@
 /** Run again…: a new run from the beginning, with the same input or another. */
 import { useState } from "preact/hooks";
 import { at, get } from "../api";
-import { here, quoted } from "../command";
+import { argument, here } from "../command";
 import { Dialog } from "../dialog";
 import { haltedFor, offline } from "../live";
 import { useLoaded } from "../loading";
@@ -9,7 +9,7 @@ import { exact } from "../numbers";
 import { go, to } from "../router";
 import { REPEATS } from "../generated/words";
 import { Failure } from "../states";
-import { Button, Icon, refused, RunId, toast } from "../ui";
+import { Button, Command, Icon, refused, RunId, toast } from "../ui";
 import { Visible } from "../visible";
 import { count, json } from "../words";
 import { useWish } from "../wish";
@@ -94,9 +94,10 @@ export function AgainDialog({ run, state, close, fork }: { run: Run; state: RunS
       <div class="stack">
         <Warning run={run} />
         {programs.data && !known ? (
-          <p class="fail sm" role="alert">
-            <Visible text={`This server has no program ${run.agent}. Start it where its program is: ${here(`adjourn again ${quoted(run.run_id)} APP.PY:NAME`)}`} />
-          </p>
+          <div class="fail sm" role="alert">
+            <Visible text={`This server has no program ${run.agent}. Start it where its program is:`} />
+            <Command text={here(`adjourn again ${argument(run.run_id)} APP.PY:NAME`)} />
+          </div>
         ) : null}
         <label class="stack">
           <span class="lb">

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { at, get } from "../api";
 import { Button, Command, refused } from "../ui";
 import { many, shortId } from "../words";
+import { ENDED } from "./verbs";
 import type { RunSummary as Run } from "../generated/types";
 
 export function Checkpoint({ run }: { run: Run }) {
@@ -43,9 +44,13 @@ export function Checkpoint({ run }: { run: Run }) {
           </span>
         ) : null}
       </div>
-      <h3>Check it, or go on elsewhere</h3>
+      <h3>{ENDED.includes(run.status) ? "Check it" : "Check it, or go on elsewhere"}</h3>
       <Command text={`adjourn checkpoint verify ${name}`} />
-      <Command text={`adjourn checkpoint resume ${name} app.py:agent`} />
+      {run.status === "waiting" ? (
+        <Command text={`adjourn checkpoint show ${name}`} />
+      ) : ENDED.includes(run.status) ? null : (
+        <Command text={`adjourn checkpoint resume ${name} app.py:agent`} />
+      )}
     </section>
   );
 }
