@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from playwright.async_api import Browser, FileChooser, Page, expect
+from tests.browser.cast import MORE
 from tests.browser.test_access import AXE, complaints
 from tests.browser.world import LIMIT, World, eventually, visit
 
@@ -132,6 +133,77 @@ async def test_tab_reaches_every_control_in_the_order_in_which_it_is_read(browse
         assert reached == wanted
 
 
+BACK = "back to its line"
+
+BY_KEYS: dict[str, tuple[tuple[str, ...], Any]] = {
+    "who": (("Ana Berg",), "Ana Berg"),
+    "day": (("01312031",), "2031-01-31"),
+    "hour": (("0930AM",), "09:30"),
+    "leaves": (("01312031", "<Tab>", "0230PM"), "2031-01-31T14:30:00+00:00"),
+    "mail": (("ana@example.com",), "ana@example.com"),
+    "site": (("https://example.com",), "https://example.com"),
+    "people": (("3",), 3),
+    "cost": (("12.5",), 12.5),
+    "gate": (("<ArrowDown>",), "south"),
+    "floor": (("3",), 3),
+    "badge": (("<Space>",), True),
+    "parking": (("<Tab>", "<Space>"), False),
+    "kind": (("<Space>",), "visit"),
+    "notes": (("By the", "<Enter>", "back door"), "By the\nback door"),
+    "cars": (("<Enter>", BACK, "AB 1"), ["AB 1"]),
+    "host": (("a",), {"name": "Kari"}),
+    "host.name": (("Kari",), None),
+    "extra": (("a", "<Tab>", "7"), 7),
+    "nick": (("n",), None),
+}
+"""What is typed into each control of a form once Tab has reached it, and what is sent. The others are in the test after this one."""
+
+
+async def tab_to(page: Page, field: str) -> None:
+    """By Tab alone, to the first control of a field that is not reached yet."""
+    for _ in range(40):
+        if await page.evaluate(FOCUSED) == field:
+            return
+        await page.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not reach {field}")
+
+
+async def back_to_line(page: Page) -> None:
+    """From the button that added a line, to the line."""
+    for _ in range(5):
+        await page.keyboard.press("Shift+Tab")
+        if await page.evaluate("document.activeElement.tagName") == "INPUT":
+            return
+    raise AssertionError("Shift+Tab does not reach the line")
+
+
+async def test_every_control_is_reached_and_set_by_keys_alone(browser: Browser, on: World) -> None:
+    run = await on.waiting("visitor", "every control")
+    async with visit(browser, on, timezone_id="UTC") as ana:
+        page, keys = ana.page, ana.page.keyboard
+        await ana.inbox(run)
+        await opened(page)
+        await page.get_by_role("heading", level=2).first.click()  # into the item, as a person begins
+        for field, (typed, _) in BY_KEYS.items():
+            await tab_to(page, field)
+            for step in typed:
+                if step == BACK:
+                    await back_to_line(page)
+                elif step.startswith("<"):
+                    await keys.press(step[1:-1])
+                else:
+                    await keys.type(step)
+        await keys.press("Control+Enter")
+        await on.status(run, "completed")
+    [decided] = await on.records(run, Decided)
+    for field, (_, sent) in BY_KEYS.items():
+        if "." in field:
+            continue
+        assert decided.value[field] == sent, field
+    covered = {field for field, _ in CONTROLS.values()}
+    assert covered == {field for field in BY_KEYS if "." not in field} | {*MORE["properties"]}
+
+
 async def test_choices_files_and_secrets_are_set_by_keyboard(browser: Browser, on: World, tmp_path: Path) -> None:
     plan = tmp_path / "yard.txt"
     plan.write_text("a gate")
@@ -157,7 +229,9 @@ async def test_choices_files_and_secrets_are_set_by_keyboard(browser: Browser, o
         await (await asyncio.wait_for(choosers.get(), LIMIT)).set_files(plan)
         await expect(page.locator("[data-field=plan]")).to_contain_text("yard.txt 6 bytes")
         photo = page.get_by_label("Photo")
-        await photo.set_input_files(plan)
+        await photo.focus()
+        await keys.press("Enter")
+        await (await asyncio.wait_for(choosers.get(), LIMIT)).set_files(plan)
         await expect(page.locator("[data-field=photo]")).to_contain_text("yard.txt was not taken: it must be image/*.")
         await photo.set_input_files({"name": "ana.png", "mimeType": "image/png", "buffer": PNG})
         await expect(page.locator("[data-field=photo]")).to_contain_text(f"ana.png {len(PNG)} bytes")

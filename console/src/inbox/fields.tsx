@@ -100,10 +100,14 @@ const CHOSEN: Partial<Record<Field["shape"], string>> = {
   file: "a file",
 };
 
+/** Formats by the names that people have for them. */
+const FORMATS: Record<string, string> = { date: "a date", time: "a time", "date-time": "a date and a time", email: "an e-mail address", uri: "a web address" };
+
 /** What a field takes, for people; what is edited keeps the words of its schema. */
 function askedFor(f: Field, form: Form): string {
   if (isSecret(f, form)) return "text, shown as dots";
-  return (f.original === undefined && CHOSEN[f.shape]) || describe(f.schema, form.schema, f.original);
+  const format = textOf(resolve(f.schema, form.schema).schema.get("format"));
+  return (f.original === undefined && (CHOSEN[f.shape] || FORMATS[format])) || describe(f.schema, form.schema, f.original);
 }
 
 /** What might stand there, as its author says. */
@@ -342,7 +346,8 @@ function NumberBox({ form, field: f, own }: ControlProps) {
       <span class="sm t3">
         {was ? (
           <>
-            was <del class="mono">{was}</del>{" "}
+            was <del class="mono">{was}</del>
+            {aid ? " · " : ""}
           </>
         ) : null}
         {aid ? `reads ${aid}` : ""}

@@ -113,5 +113,8 @@ function guard(e: KeyboardEvent, d: Deciding, acts: Acts): void {
   if (e.key === "Enter" && (e.ctrlKey || e.metaKey) && d.edit.peek()) {
     e.preventDefault();
     if (!e.repeat && d.awake) acts.approve();
+  } else if (e.key === "Enter" && (e.ctrlKey || e.metaKey) && d.answer.peek() && target.closest?.(".form")) {
+    e.preventDefault();
+    if (!e.repeat && d.awake) target.closest("article")?.querySelector<HTMLElement>("[data-verb=answer]")?.click();
   } else if ((e.key === "Enter" || e.key === " ") && target.closest?.(".acts button") && (e.repeat || !d.awake)) e.preventDefault();
 }
