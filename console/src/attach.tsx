@@ -4,9 +4,6 @@ import { given, LARGEST, refusal, type Given } from "./inbox/file_bytes";
 import { Button } from "./ui";
 import { Visible, visible } from "./visible";
 
-/** Words, and the files behind them: what an agent reads. */
-export const withFiles = (words: string, files: readonly Given[]): unknown => (files.length ? [...(words ? [words] : []), ...files] : words);
-
 interface Props {
   files: readonly Given[];
   set: (files: Given[]) => void;

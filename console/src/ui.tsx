@@ -344,10 +344,12 @@ export function Tabs({
   look?: "tabs" | "uline";
 }) {
   const list = useRef<HTMLDivElement>(null);
+  const moved = useRef("");
   useEffect(() => {
     const tab = list.current?.querySelector<HTMLElement>("[aria-selected=true]");
-    if (tab && list.current && list.current.scrollWidth > list.current.clientWidth) list.current.scrollLeft = tab.offsetLeft - 24;
-  }, [on]);
+    if (moved.current === on || !tab || !list.current || list.current.scrollWidth <= list.current.clientWidth) return;
+    list.current.scrollLeft = tab.offsetLeft - 24;
+  }, [on, tabs.map((t) => t.n).join()]); // until somebody moves them: a count that arrives makes its tab wider
   const move = (e: JSX.TargetedKeyboardEvent<HTMLElement>, by: number): void => {
     const next = tabs[(tabs.findIndex((t) => t.id === on) + by + tabs.length) % tabs.length];
     if (!next) return;
@@ -361,6 +363,8 @@ export function Tabs({
       role="tablist"
       aria-label={label}
       ref={list}
+      onPointerDown={() => (moved.current = on)}
+      onWheel={() => (moved.current = on)}
       onKeyDown={(e) => {
         if (e.key === "ArrowRight") move(e, 1);
         if (e.key === "ArrowLeft") move(e, -1);

@@ -113,15 +113,7 @@ export function Callout({ state, lines, resume }: { state: RunState; lines: Line
     );
   }
   if (run.status === "pausing") return <Pausing lines={lines} />;
-  if (run.status === "cancelled" && state.residue.length)
-    return (
-      <Bar
-        tone="fail"
-        icon="fail"
-        head={`${state.residue.length} left behind`}
-        text={<Visible text={state.residue.map(left).join(" · ")} />}
-      />
-    );
+  if (run.status === "cancelled" && state.residue.length) return <Cancelled state={state} lines={lines} />;
   if (run.erased_at) return <Bar tone="idle" icon="halt" head="Erased" text="Of what was in it nothing is left. The audit says who wanted that." />;
   const hold = state.holds[0];
   if (hold)
@@ -134,7 +126,23 @@ export function Callout({ state, lines, resume }: { state: RunState; lines: Line
       />
     );
   if (run.status === "completed") return <Ended state={state} lines={lines} />;
+  if (run.status === "cancelled") return <Cancelled state={state} lines={lines} />;
   return null;
+}
+
+/** Who cancelled it, what was undone, and what could not be. */
+function Cancelled({ state, lines }: { state: RunState; lines: Line[] }) {
+  const said = (kind: string): string => lines.findLast((l) => l.step.kind === kind)?.step.text ?? "";
+  const [tone, icon] = state.residue.length ? ["fail", "fail"] : ["idle", "cancel"];
+  return (
+    <Bar
+      tone={tone}
+      icon={icon}
+      head={said("end") || `${state.residue.length} left behind`}
+      lead={<Visible text={said("cancel") && ` · cancelled ${said("cancel")}`} />}
+      text={<Visible text={state.residue.map(left).join(" · ")} />}
+    />
+  );
 }
 
 /** A sentence inside another. */

@@ -2,14 +2,17 @@
 import type { RefObject } from "preact";
 import { useState } from "preact/hooks";
 import { at } from "../api";
-import { Attach, withFiles } from "../attach";
 import type { Given } from "../inbox/file_bytes";
-import { Button, refused, toast } from "../ui";
+import { later } from "../later";
+import { Button, refused, sentence, toast } from "../ui";
 import { count } from "../words";
 import { useWish } from "../wish";
+import { withFiles } from "../with_files";
 import { SEND } from "../keys";
 import { reasons } from "./verbs";
 import type { InterruptSummary as Interrupt, RunSummary as Run } from "../generated/types";
+
+const Attach = later(async () => (await import("../attach")).Attach, true);
 
 export function Composer({ run, questions, field }: { run: Run; questions: Interrupt[]; field: RefObject<HTMLTextAreaElement> }) {
   const [text, setText] = useState("");
@@ -18,6 +21,7 @@ export function Composer({ run, questions, field }: { run: Run; questions: Inter
   const [busy, setBusy] = useState(false);
   const wish = useWish();
   const off = reasons(run).say;
+  const read = run.kind === "flow" ? "a step of this flow reads it only if it looks for notes" : "it is read at the next step";
   const asks = questions.filter((i) => i.kind === "question").length;
   const send = (): void => {
     const said = text.trim();
@@ -34,7 +38,7 @@ export function Composer({ run, questions, field }: { run: Run; questions: Inter
             "Said.",
             answer.dropped.length
               ? `${count(answer.dropped.length, "question was", "questions were")} dropped; the agent goes on with what you said.`
-              : "The agent reads it at its next step.",
+              : sentence(read),
           );
         },
         (e: unknown) => refused("Not said", e),
@@ -53,7 +57,7 @@ export function Composer({ run, questions, field }: { run: Run; questions: Inter
         ref={field}
         rows={1}
         aria-label={`Say something to ${run.agent}`}
-        placeholder={off ? `Say: ${off}.` : `Say something to ${run.agent}. It reads this at its next step.`}
+        placeholder={off ? `Say: ${off}.` : `Say something to ${run.agent}. ${sentence(read)}`}
         value={text}
         maxLength={100000}
         readOnly={!!off}

@@ -1,7 +1,8 @@
 /** Start a run… */
 import { useState } from "preact/hooks";
 import { get } from "../api";
-import { Attach, withFiles } from "../attach";
+import { Attach } from "../attach";
+import { withFiles } from "../with_files";
 import type { Given } from "../inbox/file_bytes";
 import { Dialog } from "../dialog";
 import { useLoaded } from "../loading";
