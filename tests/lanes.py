@@ -56,6 +56,7 @@ SLOW = (
     "core/test_snapshot.py::test_a_flows_state_goes_on_from_where_it_was_written_down",
     "demo/test_guide.py::test_a_process_that_has_ended_is_not_the_present_worker",
     "demo/test_guide.py::test_now_yours_works_as_it_is_pasted",
+    "demo/test_guide.py::test_the_readme_leads_to_the_own_agent_in_the_console",
     "docs/test_examples.py",
     "docs/test_quickstart_types.py",
     "docs/test_site.py",

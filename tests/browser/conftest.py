@@ -26,15 +26,17 @@ def missing(why: str) -> None:
 
 
 @asynccontextmanager
-async def launched(without: Sequence[str] = ()) -> AsyncGenerator[Browser]:
-    """A Chromium. `without`: flags that Playwright gives it and people's browsers do not have."""
+async def launched(without: Sequence[str] = (), more: Sequence[str] = ()) -> AsyncGenerator[Browser]:
+    """A Chromium. `without`: flags that Playwright gives it and people's browsers do not have; `more`: of this test."""
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None:
         missing("there is no Chromium: run tests/browser/install.sh")
     if console.INDEX not in console._files():
         missing("the console is not built: run `make console`")
     async with async_playwright() as playwright:
-        chromium = await playwright.chromium.launch(executable_path=found, args=FLAGS, ignore_default_args=[*without])
+        chromium = await playwright.chromium.launch(
+            executable_path=found, args=[*FLAGS, *more], ignore_default_args=[*without]
+        )
         yield chromium
         await chromium.close()
 

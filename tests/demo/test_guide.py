@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from adjourn.demo.programs import PROGRAMS, RUNS
 from adjourn.demo.stage import alive
 
 LIMIT = 30
+README = Path(__file__).parents[2] / "README.md"
 IDLE = 30 * 60.0
 
 
@@ -95,16 +97,15 @@ def test_a_process_that_has_ended_is_not_the_present_worker() -> None:
     assert alive([]) is None
 
 
-def test_now_yours_works_as_it_is_pasted(tmp_path: Path) -> None:
-    made = yours()
-    (tmp_path / made.file).write_text(made.text)
-    (serve, _), (start, _) = made.commands
+def in_a_console(folder: Path, serve: str, start: str, asks: str) -> str:
+    """Paste both commands in a folder; what then waits for a person there, once it is a call of `asks`."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ADJOURN")}
+    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", "")])
 
     def paste(command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             ["sh", "-c", command],
-            cwd=tmp_path,
+            cwd=folder,
             env=environment,
             check=False,
             capture_output=True,
@@ -113,7 +114,7 @@ def test_now_yours_works_as_it_is_pasted(tmp_path: Path) -> None:
         )
 
     with subprocess.Popen(
-        ["sh", "-c", f"exec {serve}"], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+        ["sh", "-c", f"exec {serve}"], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
     ) as server:
         try:
             assert server.stdout is not None
@@ -122,9 +123,27 @@ def test_now_yours_works_as_it_is_pasted(tmp_path: Path) -> None:
             assert started.returncode == 0, started.stderr
             program = shlex.split(serve)[0]
             until = time.monotonic() + LIMIT
-            while '"send"' not in (found := paste(f"{shlex.quote(program)} inbox --db mine.db --json").stdout):
+            while f'"{asks}"' not in (found := paste(f"{shlex.quote(program)} inbox --db mine.db --json").stdout):
                 wait_until(until, f"it does not wait in the inbox: {found}")
-            assert "kari@example.no" in found
+            return found
         finally:
             server.send_signal(signal.SIGINT)
             server.wait(LIMIT)
+
+
+def test_now_yours_works_as_it_is_pasted(tmp_path: Path) -> None:
+    made = yours()
+    (tmp_path / made.file).write_text(made.text)
+    (serve, _), (start, _) = made.commands
+    assert "kari@example.no" in in_a_console(tmp_path, serve, start, "send")
+
+
+def test_the_readme_leads_to_the_own_agent_in_the_console(tmp_path: Path) -> None:
+    readme = README.read_text("utf-8")
+    code = readme.partition("```python\n")[2].partition("```")[0]
+    program = re.match(r".*?^agent = [^\n]*\n", code, re.DOTALL | re.MULTILINE)
+    assert program is not None
+    (tmp_path / "agent.py").write_text(program[0])
+    section = readme.partition("## Your own agent in the console")[2].partition("```text\n")[2].partition("```")[0]
+    serve, start = [re.split(r" {3,}", line)[0] for line in section.splitlines()]
+    assert "48250" in in_a_console(tmp_path, serve, start, "refund")
