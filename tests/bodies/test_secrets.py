@@ -9,8 +9,10 @@ import pytest
 from tests.logs import ours
 
 from adjourn import Agent, Decision, InvalidAnswer, InvalidDefinition, Runtime, Tool, ToolContext, is_paused, tool
-from adjourn.core.messages import Reply, Text, Thinking, ToolCall
+from adjourn.core.messages import Reply, Text, Thinking, ToolCall, files_in
 from adjourn.core.usage import Usage
+from adjourn.driver.live_feed import Published
+from adjourn.parts import Document, File, Image
 from adjourn.secrets import KeyRing, Secret, seal
 from adjourn.testing import ScriptedModel, call
 
@@ -200,3 +202,51 @@ def test_a_ring_seals_with_its_first_key_and_opens_with_all() -> None:
 def test_keys_that_are_none_are_refused(text: str) -> None:
     with pytest.raises(InvalidDefinition):
         KeyRing.parse(text)
+
+
+async def printed(*files: File) -> tuple[list[Any], list[bytes]]:
+    """What the model reads, and the bytes in the store, of a tool that takes a secret and gives these files."""
+
+    @tool
+    async def receipts(card: Annotated[str, Secret()]) -> list[Any]:
+        """Print receipts."""
+        return [f"paid with {card}", *files]
+
+    model = ScriptedModel([call("receipts", card=CANARIES[0])], "done")
+    async with Runtime("memory://", [agent := Agent("a", model=model, tools=[receipts])]) as rt:
+        run = await rt.start(agent, "go")
+        assert (await run.wait()).output == "done"
+        kept = await rt.store.blobs(run.id)
+    last = model.requests[-1]
+    assert {ref["$file"] for ref in files_in(last.messages)} == {*kept} == {*last.files}
+    result: Any = last.messages[-1]
+    assert_clean("result", str(result))
+    assert_clean("files", b"".join(kept.values()))
+    return list(result.content), list(kept.values())
+
+
+async def test_files_that_a_tool_with_a_secret_gives_reach_the_model() -> None:
+    photo = Image(b"\x89PNG\r\n\x1a\n" + bytes(range(99)), name="photo.png")
+    content, kept = await printed(photo)
+    assert content == ["paid with •••", photo.ref] and kept == [photo.data]
+
+
+async def test_a_text_that_says_a_secret_is_kept_without_it_and_any_other_file_is_left_out() -> None:
+    words = f"paid with {CANARIES[0]}".encode()
+    text, bill = File(words, "text/plain", f"{CANARIES[0]}.txt"), Document(b"%PDF-1.7 " + words)
+    content, kept = await printed(text, bill)
+    assert kept == ["paid with •••".encode()]
+    assert content[1]["name"] == "•••.txt"
+    assert content[2] == "••• a file that says a secret was left out: [document: application/pdf, 38 bytes]"
+
+
+async def test_what_a_body_publishes_does_not_say_its_secret() -> None:
+    @tool
+    async def pays(ctx: ToolContext, card: Annotated[str, Secret()]) -> str:
+        """Pay."""
+        ctx.publish({"with": [card]})
+        return "paid"
+
+    agent = Agent("a", model=ScriptedModel([call("pays", card=CANARIES[0])], "done"), tools=[pays])
+    async with agent.stream("go") as stream:
+        assert [event.item async for event in stream if isinstance(event, Published)] == [{"with": ["•••"]}]

@@ -1,4 +1,5 @@
-"""Fifty secrets, in arguments, results, resources, inputs, answers and errors: found in nothing that the server keeps or says."""
+"""Fifty secrets, in arguments, results, files, resources, inputs, answers and errors: found in nothing that the server keeps or
+says."""
 
 import asyncio
 import logging
@@ -9,16 +10,19 @@ from urllib.parse import quote
 import httpx
 import psycopg
 import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic import BaseModel
 from tests.logs import ours
 from tests.server.receiver import HERE, Receiver
-from tests.server.world import Client
+from tests.server.world import Client, eventually
 
-from adjourn import Agent, Resource, pause_for, tool
+from adjourn import Agent, Resource, Runtime, ToolContext, pause_for, tool
 from adjourn.core.messages import ToolResult
+from adjourn.parts import Document, File, Image
 from adjourn.secrets import KeyRing, Secret, seal
 from adjourn.server import add_webhook, serving
 from adjourn.server.api.operations import OPERATIONS
@@ -73,13 +77,20 @@ class Bodies:
             """Make a secret."""
             return MADE[number]
 
-        return [pay, fail, login, make]
+        @tool
+        async def receipt(ctx: ToolContext, card: Annotated[str, Secret()]) -> list[Any]:
+            """Print a receipt."""
+            ctx.publish({"printed": card})
+            said = f"paid with {card}".encode()
+            return [File(said, "text/plain", f"{card}.txt"), Document(b"%PDF-1.7 " + said), Image(b"GIF89a paid")]
+
+        return [pay, fail, login, make, receipt]
 
 
 def pays(messages: Any) -> Any:
     """What was made is paid with, without being seen."""
     made = [one.content for one in messages if isinstance(one, ToolResult) and one.tool == "make"]
-    return [call("pay", card=card, cents=7) for card in made]
+    return [call(name, card=card, **more) for card in made for name, more in (("receipt", {}), ("pay", {"cents": 7}))]
 
 
 async def every_answer(client: Client, run: str, *, only_about_it: bool = False) -> dict[str, str]:
@@ -100,6 +111,25 @@ async def every_answer(client: Client, run: str, *, only_about_it: bool = False)
     for page in ("", "inbox", f"runs/{run}"):
         found[f"page {page}"] = (await client.get(f"{client.serving.url}/{page}")).text
     return found
+
+
+class Elsewhere:
+    """What a watcher in another runtime hears of a run: the live part of it comes over the store's channel."""
+
+    def __init__(self, rt: Runtime, run: str) -> None:
+        self.text = ""
+        self._task = asyncio.get_running_loop().create_task(self._hear(rt, run))
+
+    async def _hear(self, rt: Runtime, run: str) -> None:
+        async for event in (await rt.get(run)).watch():
+            self.text += repr(event)
+
+    async def has_live(self) -> bool:
+        return "Published(" in self.text
+
+    async def end(self) -> str:
+        await asyncio.wait_for(self._task, 60)
+        return self.text
 
 
 class Heard:
@@ -160,13 +190,18 @@ async def test_fifty_secrets_are_in_nothing_that_is_kept_or_said(
     monkeypatch.setenv("ADJOURN_SECRET_KEYS", KeyRing.new_key())
     bodies, spans, provider = Bodies(), InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(spans))
+    measured = InMemoryMetricReader()
+    meters = MeterProvider([measured])
     first = [call("pay", card=card, cents=5) for card in TOLD]
     first += [call("pay", card=seal(card), cents=6) for card in SEALED]
     first += [call("fail", pin=pin) for pin in PINS] + [call("login", number=number) for number in range(10)]
     first += [call("make", number=number) for number in range(len(MADE))]
     agent = Agent("buyer", model=ScriptedModel(first, pays, "done"), tools=bodies.tools())
     sinks: dict[str, str | bytes] = {}
-    with caplog.at_level(logging.DEBUG), instrument(tracer_provider=provider, content=True):
+    with (
+        caplog.at_level(logging.DEBUG),
+        instrument(tracer_provider=provider, meter_provider=meters, content=True),
+    ):
         async with (
             Receiver() as hook,
             serving(
@@ -174,21 +209,29 @@ async def test_fifty_secrets_are_in_nothing_that_is_kept_or_said(
                 resources={"key": RESOURCE},
             ) as server,
             Client(server, server.token) as client,
+            Runtime(address, work=False) as other,
         ):  # fmt: skip
             rt = server.runtime
             await add_webhook(rt.store, "hook", hook.url, allow=HERE)
             run = await rt.start(agent, f"pay with {seal(CANARIES[0])}", by="ana")
-            heard = Heard(client, run.id)
-            for _ in range(2):
+            heard, elsewhere = Heard(client, run.id), Elsewhere(other, run.id)
+            for turn in range(2):
                 await client.until(run.id, "waiting")
                 sinks |= await every_answer(client, run.id)
+                if turn:
+                    await eventually(elsewhere.has_live)
+                    sinks |= {f"live {name}": text for name, text in kept(address, tmp_path).items()}
                 await decide_all(client, run)
             outcome = await run.wait(30)
             sinks["stream"] = await heard.end()
+            sinks["events elsewhere"] = await elsewhere.end()
             assert outcome.output == "done"
             sinks |= {f"after {path}": text for path, text in (await every_answer(client, run.id)).items()}
             sinks["checkpoint"] = outcome.checkpoint.to_json()
             sinks["events"] = "".join([repr(event) async for event in run.watch()])
+            files = await rt.store.blobs(run.id)
+            sinks["files"] = b"".join(files.values())
+            sinks["metrics"] = (await client.get(f"{server.url}/metrics")).text
             told = await hook.until(len(TOLD) + 1)
             sinks["webhooks"] = b"".join(one.body for one in told)
             sinks |= {f"open {name}": text for name, text in kept(address, tmp_path).items()}
@@ -197,10 +240,15 @@ async def test_fifty_secrets_are_in_nothing_that_is_kept_or_said(
             sinks["archive"] = archived.read_bytes()
     sinks |= kept(address, tmp_path)
     sinks["logs"] = caplog.text + repr([record.__dict__ for record in ours(caplog)])
-    sinks["telemetry"] = "".join(span.to_json() for span in spans.get_finished_spans())
+    sinks["telemetry"] = "".join(span.to_json() for span in spans.get_finished_spans()) + str(
+        measured.get_metrics_data()
+    )
     provider.shutdown()
+    meters.shutdown()
     assert bodies.saw == {*CANARIES}
     assert b"login" in heard.text and len(sinks["archive"]) > 10_000
+    assert sorted({*files.values()}) == [b"GIF89a paid", "paid with •••".encode()]
+    assert address.startswith("postgresql") or "live sinks.db-live" in sinks
     assert len([name for name in sinks if name.startswith("/")]) > 20, sorted(sinks)
     assert "gen_ai.tool.call.arguments" in str(sinks["telemetry"]), "no content was told: this proves nothing"
     for where, said in sinks.items():

@@ -12,6 +12,7 @@ from adjourn.bodies.secret_types import Secret
 from adjourn.bodies.signature import ArgumentError
 from adjourn.bodies.tool_context import current_context
 from adjourn.core.codec import encode, text_of
+from adjourn.core.files import File, FileRef, described
 from adjourn.core.records import Fact
 from adjourn.core.secret_places import has_secrets, looks_sealed
 from adjourn.errors import AdjournError, InDoubt, Invalid, InvalidDefinition, ToolFailed
@@ -22,6 +23,8 @@ _SAYS = ("value", "error", "why", "payload", "changes", "emits")
 """The fields of a fact in which a body says something."""
 SHORTEST = 4
 """Shorter values are not looked for in what a body says: they would be found everywhere."""
+_TEXTS = ("text/", "application/json")
+"""How the types of files begin that stay what they are without a part of their text."""
 
 
 def sealed_schema(schema: dict[str, Any], secrets: Mapping[str, Secret]) -> dict[str, Any]:
@@ -131,7 +134,9 @@ def opened_arguments(args: Mapping[str, Any], secrets: Mapping[str, Secret]) -> 
 
 
 def without(value: Any, hidden: Sequence[str]) -> Any:
-    """JSON without these strings, wherever they stand in it."""
+    """JSON without these strings, wherever they stand in it, also in the files that it carries."""
+    if isinstance(value, FileRef):
+        return _file_without(value, hidden)
     if isinstance(value, str):
         for secret in hidden:
             if len(secret) >= SHORTEST:
@@ -143,6 +148,22 @@ def without(value: Any, hidden: Sequence[str]) -> Any:
         parts = cast("dict[Any, Any]", value)
         return {without(key, hidden): without(part, hidden) for key, part in parts.items()}
     return value
+
+
+def _file_without(ref: FileRef, hidden: Sequence[str]) -> Any:
+    """A file without these strings. One that has them among its bytes and is no text is left out:
+    it would not be that file any more."""
+    if ref.data is None:  # the store has it
+        return without(dict(ref), hidden)
+    data, name = ref.data, without(ref.get("name", ""), hidden)
+    for secret in hidden:
+        if len(secret) >= SHORTEST:
+            data = data.replace(secret.encode(errors="surrogatepass"), HIDDEN.encode())
+    if data == ref.data and name == ref.get("name", ""):
+        return ref
+    if data != ref.data and not ref["type"].startswith(_TEXTS):
+        return f"{HIDDEN} a file that says a secret was left out: {without(described(ref), hidden)}"
+    return File(data, ref["type"], name).ref
 
 
 def shielded(function: Callable[..., Any], hidden: Sequence[str]) -> Callable[..., Any]:

@@ -144,7 +144,7 @@ class ToolContext:
         Args:
             item: any JSON value.
         """
-        item = plain(item, "item")
+        item = self._said(plain(item, "item"))
         self._desk.loop.call_soon_threadsafe(self._desk.publish, item)
 
     @in_both_kinds(here="_step_here")
