@@ -109,6 +109,24 @@ async def test_an_agent_that_is_a_tool_is_adopted_with_its_own_tools() -> None:
     assert "pay A1" in inner.heard and "paid it" in script.heard
 
 
+async def test_an_agent_that_is_a_tool_has_its_mark_its_terms_and_what_functions_are_given() -> None:
+    async def charges(order: str, ctx: FunctionInvocationContext) -> str:
+        """Charge."""
+        return f"{order} charged to {ctx.kwargs['tenant']}"
+
+    inner = GuestScript([call("charges", order="A1")], "charged it")
+    clerk = TheirAgent(client=Says(inner), name="clerk", tools=[charges])
+    script = GuestScript([call("ask_clerk", task="charge A1")], "all is well")
+    above = agent_of(script, clerk.as_tool(name="ask_clerk", approval_mode="always_require"))
+    agent = adopt(above, effects={"charges": "idempotent"}, function_invocation_kwargs={"tenant": "acme"})
+    waits = await agent.run("have it charged")
+    assert is_paused(waits) and not inner.requests and waits.interrupts[0].call is not None
+    assert waits.interrupts[0].call.tool == "ask_clerk"
+    done = await agent.resume(waits.checkpoint, approved=True)
+    assert isinstance(done, Completed) and done.output == "all is well"
+    assert "A1 charged to acme" in inner.heard
+
+
 async def test_function_middleware_stands_around_the_tool_when_we_run_it() -> None:
     seen: list[str] = []
 

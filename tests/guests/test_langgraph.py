@@ -23,7 +23,7 @@ from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from adjourn import Agent, Completed, Policy, RunFailed, ask, is_paused
+from adjourn import Agent, Completed, InvalidDefinition, Policy, RunFailed, ask, is_paused
 from adjourn.guests import adopt
 from adjourn.testing import GuestContract, GuestReply, GuestScript, call, crash_points
 
@@ -182,6 +182,22 @@ async def test_the_middleware_asks_once_and_through_our_inbox(mode: Any) -> None
     assert is_paused(waits) and waits.interrupts[0].kind == "approval"
     done = await agent.resume(waits.checkpoint, approved=True)
     assert isinstance(done, Completed) and "paid 1 of A1" in script.heard
+
+
+async def test_a_graph_that_stops_before_its_tools_asks_about_their_calls() -> None:
+    script = GuestScript([call("pays", order="A1", cents=1)], "done")
+    agent = adopt(agent_of(script, pays, interrupt_before=["tools"]))
+    waits = await agent.run("pay")
+    assert is_paused(waits) and waits.interrupts[0].call is not None
+    assert waits.interrupts[0].call.reason == "the graph's interrupt_before"
+    done = await agent.resume(waits.checkpoint, approved=True)
+    assert isinstance(done, Completed) and done.output == "done" and "paid 1 of A1" in script.heard
+
+
+@pytest.mark.parametrize("stop", [{"interrupt_before": ["model"]}, {"interrupt_after": ["tools"]}])
+def test_a_graph_that_stops_elsewhere_is_refused(stop: Any) -> None:
+    with pytest.raises(InvalidDefinition, match="asks nothing there"):
+        adopt(agent_of(GuestScript(), pays, **stop))
 
 
 async def test_calls_of_an_agent_inside_of_the_graph_are_ours_too() -> None:

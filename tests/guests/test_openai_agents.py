@@ -30,10 +30,10 @@ from openai.types.responses import (
 )
 from pydantic import BaseModel
 
-from adjourn import Agent, Completed, InvalidDefinition, Policy, ask, is_paused
+from adjourn import Agent, Completed, InvalidDefinition, Policy, Runtime, ask, is_paused
 from adjourn.guests import adopt
 from adjourn.testing import GuestContract, GuestReply, GuestScript, call
-from adjourn.testing.guest_script import GuestShop
+from adjourn.testing.guest_script import GuestShop, blocks
 
 
 class Says(TheirModel):
@@ -171,6 +171,52 @@ async def test_an_agent_that_is_a_tool_is_adopted_with_its_own_tools() -> None:
     assert waiting.call is not None and waiting.call.tool == "pays" and waiting.path
     done = await agent.resume(waits.checkpoint, approved=True)
     assert isinstance(done, Completed) and done.output == "all is well"
+
+
+async def always(context: Any, arguments: dict[str, Any], call_id: str) -> bool:
+    return True
+
+
+@pytest.mark.parametrize("mark", [True, always])
+async def test_the_mark_of_an_agent_that_is_a_tool_asks_before_it_begins(mark: Any) -> None:
+    inner = paying(500)
+    clerk = TheirAgent("clerk", model=Says(inner), tools=[function_tool(pays)])
+    tool = clerk.as_tool("ask_clerk", "Ask the clerk.", needs_approval=mark)
+    script = GuestScript([call("ask_clerk", input="pay A1")], "all is well")
+    agent = adopt(agent_of(script, tool), policy=Policy([], default="allow"))
+    waits = await agent.run("pay")
+    assert is_paused(waits) and not inner.requests
+    [waiting] = waits.interrupts
+    assert waiting.call is not None and waiting.call.tool == "ask_clerk"
+    done = await agent.resume(waits.checkpoint, approved=True)
+    assert isinstance(done, Completed) and done.output == "all is well" and "paid 500" in inner.heard
+
+
+async def test_terms_may_name_the_tools_of_agents_that_are_tools() -> None:
+    taken: list[Any] = []
+
+    def takes_back(ctx: Any, args: dict[str, Any], result: Any) -> None:
+        taken.append(args["order"])
+
+    inner = GuestScript([call("pays", order="A1", cents=5)], blocks("done"))
+    clerk = TheirAgent("clerk", model=Says(inner), tools=[function_tool(pays)])
+    above = agent_of(GuestScript([call("ask_clerk", input="pay")], "done"), clerk.as_tool("ask_clerk", "Ask."))
+    async with Runtime("memory://", [agent := adopt(above, undo={"pays": takes_back})]) as rt:
+        run = await rt.start(agent, "pay")
+        await asyncio.wait_for(inner.thinking.wait(), 30)
+        await run.cancel(by="ana", reason="enough")
+        await run.wait()
+    assert taken == ["A1"]
+    with pytest.raises(InvalidDefinition, match="it has 'ask_clerk', 'pays'"):
+        adopt(above, undo={"pay": takes_back})
+
+
+def test_an_agent_that_is_a_tool_with_parameters_is_refused_if_it_has_tools_itself() -> None:
+    clerk = TheirAgent("clerk", model=Says(GuestScript()), tools=[function_tool(pays)])
+    with pytest.raises(InvalidDefinition, match="'clerk' is a tool with parameters="):
+        adopt(agent_of(GuestScript(), clerk.as_tool("ask_clerk", "Ask.", parameters=Order)))
+    speaks = TheirAgent("speaks", model=Says(GuestScript()))
+    assert sorted(adopt(agent_of(GuestScript(), speaks.as_tool("ask", "Ask.", parameters=Order))).tools) == ["ask"]
 
 
 async def test_a_handoff_beside_a_tool_call_is_made_once_the_call_has_its_result() -> None:

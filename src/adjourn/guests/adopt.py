@@ -3,9 +3,10 @@
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from adjourn.agent.agent import Agent
+from adjourn.agent.agent_tool import AgentTool
 from adjourn.agent.tool import EffectName, Tool
 from adjourn.agent.toolset import Toolset
 from adjourn.core.policy import Policy
@@ -189,7 +190,7 @@ def _check_options(read: Reader, options: Mapping[str, Any]) -> None:
 def _check_terms(guest: Guest, terms: GuestToolTerms) -> None:
     if not all(isinstance(tool, Tool) for tool in guest.tools):
         return  # what is found later may be meant
-    known = {tool.name for tool in guest.tools}
+    known = _names(cast("Iterable[Tool]", guest.tools))
     if unknown := sorted(terms.named - known):
         raise InvalidDefinition(
             (
@@ -198,6 +199,16 @@ def _check_terms(guest: Guest, terms: GuestToolTerms) -> None:
             ),
             advice=f"it has {', '.join(map(repr, sorted(known))) or 'none'}",
         )
+
+
+def _names(tools: Iterable[Tool]) -> set[str]:
+    """The names of tools, and of those of agents that are tools."""
+    found: set[str] = set()
+    for tool in tools:
+        found.add(tool.name)
+        if isinstance(tool, AgentTool):
+            found |= _names(tool.agent.tools.values())
+    return found
 
 
 def _with_marks(policy: Policy | None, marks: tuple[Rule, ...]) -> Policy | None:

@@ -36,6 +36,7 @@ from adjourn.core.messages import (
     ThinkingDelta,
     ToolCall,
 )
+from adjourn.core.policy_rule import Rule, ask
 from adjourn.core.usage import Usage
 from adjourn.errors import AdjournError, InvalidDefinition, ModelError
 from adjourn.guests.adopt import Guest, adopted
@@ -57,6 +58,7 @@ def read(
     _check(agent)
     tools: list[Tool] = []
     inputs: dict[str, str] = {}
+    marks: list[Rule] = []
     ungoverned: list[str] = []
     for tool in agent.default_options.get("tools", ()):
         if not isinstance(tool, FunctionTool):
@@ -65,8 +67,11 @@ def read(
         nested = _nested_agent(tool)
         if nested is not None:
             [inputs[tool.name]] = tool.parameters()["properties"]
-            inner = adopted(read(nested, terms), name=nested.name or tool.name)
+            given = {"function_invocation_kwargs": function_invocation_kwargs}
+            inner = adopted(read(nested, terms, **given), name=nested.name or tool.name)
             tools.append(inner.as_tool(tool.name, tool.description))
+            if tool.approval_mode == "always_require":
+                marks.append(ask(tool.name, reason="the tool's approval_mode"))
         else:
             tools.append(TheirFunction(tool, agent, function_invocation_kwargs or {}).ours(terms))
     return Guest(
@@ -74,6 +79,7 @@ def read(
         model=AgentFrameworkGuest(agent, inputs),
         tools=tuple(tools),
         output_type=_output_type(agent),
+        marks=tuple(marks),
         ungoverned=tuple(ungoverned),
     )
 

@@ -42,7 +42,7 @@ from adjourn.guests.langgraph_blocks import blocks, made_files
 from adjourn.guests.langgraph_held import OURS, Graph, Holder, is_own
 from adjourn.guests.langgraph_hosted import hosted_tools
 from adjourn.guests.langgraph_kept import KeptState
-from adjourn.guests.langgraph_marks import is_approval, marks_of
+from adjourn.guests.langgraph_marks import is_approval, marks_of, stop_marks
 from adjourn.guests.langgraph_saver import AdjournSaver
 from adjourn.guests.langgraph_serde import JsonSerde
 from adjourn.guests.langgraph_state import THREAD, GraphState
@@ -83,7 +83,7 @@ def read(
         model=guest,
         tools=(*tools.ours(terms), _question()),
         output_type=str if output is None and "structured_response" not in graph.channels else Any,
-        marks=tuple(marks),
+        marks=(*marks, *stop_marks(holder.stops, holder.agents)),
         ungoverned=hosted_tools(holder.bound),
     )
 

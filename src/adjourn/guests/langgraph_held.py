@@ -17,6 +17,7 @@ from langgraph.pregel import Pregel
 from langgraph.types import Command, interrupt
 from pydantic_core import to_json
 
+from adjourn.errors import InvalidDefinition
 from adjourn.guests.langgraph_serde import JsonSerde
 
 Graph = Pregel[Any, Any, Any, Any]
@@ -110,7 +111,7 @@ def _own(content: Any, serde: JsonSerde) -> list[Any]:
 class Holder:
     """Makes the copies. `nodes`: the tool nodes that it came upon, each with the copy of the graph
     in which it stands; an interrupt says its place among them. `agents`: tools that run graphs.
-    `bound`: what the other nodes do."""
+    `bound`: what the other nodes do. `stops`: the tools of nodes before which a graph stops."""
 
     def __init__(self, serde: JsonSerde) -> None:
         self._serde = serde
@@ -118,6 +119,7 @@ class Holder:
         self.nodes: list[tuple[ToolNode, Graph]] = []
         self.agents: set[str] = set()
         self.bound: list[Any] = []
+        self.stops: set[str] = set()
 
     def graph(self, graph: Graph) -> Graph:
         """The copy of a graph, and of the graphs in it."""
@@ -125,7 +127,9 @@ class Holder:
         if known is not None:
             return known
         nodes = dict(graph.nodes)
-        copy = self._copies[id(graph)] = graph.copy({"nodes": nodes})
+        self._look_at_stops(graph)
+        runs_on = {"interrupt_before_nodes": (), "interrupt_after_nodes": ()}
+        copy = self._copies[id(graph)] = graph.copy({"nodes": nodes, **runs_on})
         for name, node in graph.nodes.items():
             held = self._bound(node.bound, copy)
             if held is not node.bound:
@@ -134,6 +138,20 @@ class Holder:
                 )
         copy.nodes = nodes
         return copy
+
+    def _look_at_stops(self, graph: Graph) -> None:
+        """A graph that stops before a tool node wants to be asked about its calls. Raises
+        `InvalidDefinition` for one that stops elsewhere: there is nothing that a person could be
+        asked."""
+        for name in (*graph.interrupt_before_nodes, *graph.interrupt_after_nodes):
+            bound = getattr(graph.nodes.get(name), "bound", None)
+            if name in graph.interrupt_after_nodes or not isinstance(bound, ToolNode):
+                raise InvalidDefinition(
+                    f"the graph {graph.name!r} stops at its node {name!r} (interrupt_before= or "
+                    "interrupt_after=) and asks nothing there",
+                    advice="call interrupt() in the node, or let a policy ask about its tools",
+                )
+            self.stops.update(bound.tools_by_name)
 
     def _bound(self, bound: Any, graph: Graph) -> Any:
         if isinstance(bound, Pregel):

@@ -6,8 +6,10 @@ from typing import Any, cast
 from langgraph.prebuilt import ToolNode
 
 from adjourn.core.policy_rule import Rule, ask
+from adjourn.errors import InvalidDefinition
 
 WHY = "the agent's human-in-the-loop middleware"
+STOPS = "the graph's interrupt_before"
 
 
 def marks_of(bound: Iterable[Any], nodes: Iterable[ToolNode]) -> tuple[list[Rule], frozenset[str]]:
@@ -24,6 +26,17 @@ def marks_of(bound: Iterable[Any], nodes: Iterable[ToolNode]) -> tuple[list[Rule
         known.update(node.tools_by_name)
     marked = wanted & known
     return [ask(name, reason=WHY) for name in sorted(marked)], frozenset(marked)
+
+
+def stop_marks(stops: set[str], agents: set[str]) -> list[Rule]:
+    """A rule for each tool before which the graph stops. Raises `InvalidDefinition` for one that
+    runs another graph: its calls are governed, and not itself."""
+    if inside := sorted(stops & agents):
+        raise InvalidDefinition(
+            f"the graph stops before its tool {inside[0]!r} (interrupt_before=), which runs another graph",
+            advice="let a policy ask about the tools of that graph",
+        )
+    return [ask(name, reason=STOPS, name=f"{name}: interrupt_before") for name in sorted(stops)]
 
 
 def _gated(gates: dict[str, Any]) -> set[str]:

@@ -55,7 +55,12 @@ from adjourn.guests.guest_files import (
 from adjourn.guests.guest_tool import GuestToolTerms
 from adjourn.guests.hot_history import HeardHistory, HotHistory
 from adjourn.guests.openai_agents_content import Item, check_taken, new_files, refusal, user_item
-from adjourn.guests.openai_agents_tools import TheirFunctionTool, mark_of, nested_agent
+from adjourn.guests.openai_agents_tools import (
+    TheirFunctionTool,
+    agent_mark_of,
+    mark_of,
+    nested_agent,
+)
 from adjourn.guests.provider_errors import failure
 
 HOSTED = (WebSearchTool, FileSearchTool, CodeInterpreterTool, ImageGenerationTool, HostedMCPTool)
@@ -87,6 +92,7 @@ def read(
             nested = nested_agent(tool)
             if nested is not None:
                 tools[name] = _nested(nested, name, tool, terms, given)
+                marks += agent_mark_of(tool, name, context)
                 continue
             theirs = TheirFunctionTool(tool, member.agent, context, run_config, run_hooks)
             tools[name] = theirs.ours(name, terms)

@@ -23,9 +23,11 @@ from pydantic_core import to_jsonable_python
 
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.core.policy_rule import Rule, ask
-from adjourn.errors import ToolFailed
+from adjourn.errors import InvalidDefinition, ToolFailed
 from adjourn.guests.guest_files import file_of
 from adjourn.guests.guest_tool import GuestTool, GuestToolTerms, check_result, without_waiting
+
+WHY = "the tool's needs_approval"
 
 
 class TheirFunctionTool:
@@ -137,13 +139,15 @@ def mark_of(tool: FunctionTool, name: str, context: Any) -> list[Rule]:
     if not callable(wanted):
         return []
     return [
-        ask(
-            name,
-            when=_needed(wanted, context),
-            reason="the tool's needs_approval",
-            name=f"{name}: needs_approval",
-        )
+        ask(name, when=_needed(wanted, context), reason=WHY, name=f"{name}: needs_approval"),
     ]
+
+
+def agent_mark_of(tool: FunctionTool, name: str, context: Any) -> list[Rule]:
+    """The `needs_approval=` of a tool that is an agent, as a rule that asks."""
+    if tool.needs_approval is True:
+        return [ask(name, reason=WHY, name=f"{name}: needs_approval")]
+    return mark_of(tool, name, context)
 
 
 def _needed(wanted: Callable[..., Any], context: Any) -> Callable[[dict[str, Any]], bool]:
@@ -161,14 +165,25 @@ def _needed(wanted: Callable[..., Any], context: Any) -> Callable[[dict[str, Any
 
 def nested_agent(tool: FunctionTool) -> TheirAgent[Any] | None:
     """The agent behind a tool that was made with `agent.as_tool()`, if it takes one string as its
-    input."""
+    input. Raises `InvalidDefinition` for one that takes something else and does more than speak."""
     agent: Any = getattr(tool, "_agent_instance", None)
     if not getattr(tool, "_is_agent_tool", False) or not isinstance(agent, TheirAgent):
         return None
     properties = tool.params_json_schema.get("properties", {})
-    if set(properties) != {"input"} or properties["input"].get("type") != "string":
-        return None
-    return cast("TheirAgent[Any]", agent)
+    if set(properties) == {"input"} and properties["input"].get("type") == "string":
+        return cast("TheirAgent[Any]", agent)
+    if _acts(cast("Any", agent)):
+        raise InvalidDefinition(
+            f"the agent {agent.name!r} is a tool with parameters=, so that the SDK would run its "
+            "tools by itself",
+            advice="let it take a string: as_tool() without parameters=",
+        )
+    return None
+
+
+def _acts(agent: Any) -> bool:
+    """Whether an agent does more than speak."""
+    return bool(agent.tools or agent.mcp_servers or agent.handoffs)
 
 
 def recordable(value: Any) -> Any:
