@@ -8,6 +8,9 @@ console.warn = (...words) => seen.warnings.push(words.join(" "));
 
 const agent = new HttpAgent({ url: `${url}/ag-ui/painter`, headers: { Authorization: `Bearer ${key}` }, threadId: "node" });
 agent.subscribe({
+  onRunFinishedEvent: ({ event, pendingToolCallIds }) => {
+    if (event.runId === "run-1") Object.assign(seen, { left: pendingToolCallIds, named: event.outcome.pendingToolCallIds });
+  },
   onEvent: ({ event }) => {
     const checked = EventSchemas.safeParse(event);
     if (!checked.success) seen.invalid.push([event, checked.error.issues]);

@@ -51,7 +51,10 @@ async def test_a_run_waits_for_the_front_end_and_continues_with_what_it_says(tmp
         asked = await post(ana, "/ag-ui/painter", asks("t1", "r1", wall, tools=[COLOUR]))
         [start] = called(asked)
         assert start["toolCallName"] == "pick_colour"
-        assert asked[-1]["type"] == "RUN_FINISHED" and asked[-1]["outcome"] == {"type": "success"}
+        pending = {"type": "success", "pendingToolCallIds": [start["toolCallId"]]}
+        assert asked[-1]["type"] == "RUN_FINISHED" and asked[-1]["outcome"] == pending
+        shown = await post(ana, "/ag-ui/painter/connect", asks("t1", "r1", tools=[COLOUR]))
+        assert shown[-1]["outcome"] == pending, "also where the call itself was shown before"
         assert "result" not in asked[-1]
         [spec] = [spec for spec in model.requests[0].tools if spec.name == "pick_colour"]
         assert (spec.description, spec.schema) == (COLOUR["description"], COLOUR["parameters"])
@@ -107,7 +110,8 @@ async def test_a_policy_judges_calls_of_the_front_end_too(tmp_path: Path) -> Non
         assert done[-1]["result"] == "It will be red."
         [approval] = interrupts(await post(ana, "/ag-ui/asking", asks("t2", "r1", tools=[COLOUR])))
         asked = await post(ana, "/ag-ui/asking", asks("t2", "r2", resume=approves(approval)))
-        assert asked[-1]["outcome"] == {"type": "success"} and "result" not in asked[-1]
+        pending = {"type": "success", "pendingToolCallIds": [approval["toolCallId"]]}
+        assert asked[-1]["outcome"] == pending and "result" not in asked[-1]
         done = await post(ana, "/ag-ui/asking", asks("t2", "r3", user("x"), result_of(approval, "red")))
         assert done[-1]["result"] == "It will be red."
 
@@ -176,6 +180,7 @@ async def test_the_official_client_carries_out_a_tool_and_goes_on(tmp_path: Path
         seen = await served.node("ag_ui_tools.mjs", json.dumps(COLOUR))
     assert (seen["invalid"], seen["warnings"]) == ([], [])
     assert seen["arguments"] == [{"of": "the wall"}] and seen["pending"] == 0
+    assert len(seen["left"]) == 1 and seen["left"] == seen["named"]
     assert seen["result"] == "It will be red."
     assert seen["roles"] == ["user", "assistant", "tool", "assistant"]
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, cast
 
 from adjourn.core.client_tool import called_of
 from adjourn.core.codec import encode
+from adjourn.core.ids import ref_of
 from adjourn.core.usage import Usage
 from adjourn.server.front_ends.interrupt_answer import shown_interrupt
 from adjourn.server.front_ends.shown_event import (
@@ -103,8 +104,11 @@ class AgUiStream:
             yield {"type": "RUN_ERROR", "message": message, "code": "failed"}
             return
         outcome: Wire = {"type": "success"}
-        # calls of the front end's own tools are no interrupts: it has seen them, and runs again
-        # with what came of them
+        # calls of the front end's own tools are no interrupts: it is told which they are, and runs
+        # again with what came of them
+        called = [ref_of(one.run_id, id) for one in rested.interrupts if (id := called_of(one))]
+        if called:
+            outcome["pendingToolCallIds"] = called
         asked = [one for one in rested.interrupts if not called_of(one)]
         if asked:
             shown = [shown_interrupt(one, decidable=decidable) for one in asked]
