@@ -72,6 +72,9 @@ def called(params: dict[str, Any]) -> dict[str, Any] | None:
             return None
         case "confirm" | "login":
             return confirmed(params)
+        case "insist":
+            result = confirmed({**params, "name": "confirm"})
+            return result if (FOLDER / "done").exists() else {"error": "no answer, no result"}
         case "later":
             if params.get("requestState") == STATE:
                 return text("at last")
@@ -107,7 +110,10 @@ def main() -> None:
             noted(params)
             send(id=id, error={"code": -32042, "message": "Sign in first.", "data": {"elicitations": [LINK]}})
         elif method == "tools/call":
-            if (result := called(params)) is not None:
+            result = called(params)
+            if result is not None and "error" in result:
+                send(id=id, error={"code": -32603, "message": result["error"]})
+            elif result is not None:
                 send(id=id, result=result)
         else:
             send(id=id, error={"code": -32601, "message": f"no method {method}"})

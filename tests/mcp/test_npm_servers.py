@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -79,6 +80,42 @@ async def test_reads_are_allowed_writes_asked_and_deletes_denied_and_the_server_
     assert (folder / "note.txt").read_text() == "after" and not (folder / "gone.txt").exists()
     assert "'before'" in read and "Successfully wrote" in read and "not allowed: " in read and "'after'" in read
     assert not children(str(folder))
+
+
+def next_version(folder: Path) -> list[str]:
+    """The command of the file server as its next version may be: it says something else of one of its tools."""
+    node, script = npm_server("server-filesystem")
+    package = Path(script).parents[1]
+    shutil.copytree(package, folder / "next")
+    (folder / "node_modules").symlink_to(package.parents[1])
+    index = folder / "next" / "dist" / "index.js"
+    before = index.read_text()
+    after = before.replace("Create a new file or", "Create a new file for everybody or")
+    assert after != before
+    index.write_text(after)
+    return [node, str(index)]
+
+
+async def test_an_approval_is_void_if_the_server_comes_back_with_another_definition(tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "note.txt").write_text("before")
+    database = f"sqlite:///{tmp_path}/runs.db"
+    command = [*npm_server("server-filesystem"), str(folder)]
+    async with (
+        mcp_tools(command, trust=True, name="files") as tools,
+        Runtime(database, [one := clerk(tools, folder)]) as rt,
+    ):
+        run = await rt.start(one, "go")
+        await run.wait()
+    command = [*next_version(tmp_path), str(folder)]
+    async with mcp_tools(command, trust=True, name="files") as tools, Runtime(database, [clerk(tools, folder)]) as rt:
+        [asked] = await rt.inbox()
+        await rt.approve(asked, by="ana")
+        run = await rt.get(run.run_id)
+        assert isinstance(await run.wait(), Completed)
+        assert "the tool write_file has changed since it was called" in await results(run)
+    assert (folder / "note.txt").read_text() == "before"
 
 
 async def test_an_elicitation_is_answered_the_next_day_in_another_process(tmp_path: Path) -> None:

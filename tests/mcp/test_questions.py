@@ -82,6 +82,13 @@ async def test_a_person_is_told_if_their_answer_has_an_unsafe_tool_called_again(
     assert "done: n" in read
 
 
+async def test_a_server_that_ends_with_an_error_without_an_answer_has_asked_all_the_same(server: FakeServer) -> None:
+    server.has("insist")
+    asked, read = await asked_and(server, "insist", {"note": "n"}, effects={"insist": "unsafe"})
+    assert asked.kind == "question" and "may happen a second time" in asked.payload["again"]
+    assert "done: n" in read and len(server.calls) == 2
+
+
 async def test_the_state_of_a_server_goes_back_to_it_as_it_was(tmp_path: Path) -> None:
     server = FakeServer(tmp_path, modern=True)
     server.has("confirm")

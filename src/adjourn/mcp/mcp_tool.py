@@ -85,19 +85,21 @@ class McpCall:
         except MCPError as error:
             if found := _links(error):
                 return {"requests": found, "state": None, "again": False}
+            if self._new is not None and not _is_cut(error):
+                return self._unanswered(self._new)
             raise self._lost(error, session) from error
         except Exception as error:
             raise self._lost(error, session) from error
         if isinstance(result, InputRequiredResult):
             return self._required(result)
         if self._new is not None:
-            # it was told that nobody answers now, and has ended somehow
-            return {"requests": {"0": self._new}, "state": None, "again": self._is_risky}
+            return self._unanswered(self._new)
         return result
 
-    @property
-    def _is_risky(self) -> bool:
-        return self._tool.effect not in (Effect.READ, Effect.IDEMPOTENT)
+    def _unanswered(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The round of a server that was told that nobody answers now, and has ended somehow."""
+        is_risky = self._tool.effect not in (Effect.READ, Effect.IDEMPOTENT)
+        return {"requests": {"0": params}, "state": None, "again": is_risky}
 
     def _params(self, session: McpSession) -> "CallToolRequestParams":
         from mcp_types import CallToolRequestParams
@@ -149,6 +151,13 @@ class McpCall:
         if self._tool.effect == Effect.READ:
             return ConnectionError(why)
         return InDoubt(why)
+
+
+def _is_cut(error: Any) -> bool:
+    """Whether it is the SDK that speaks, and not the server."""
+    from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+
+    return error.code in (CONNECTION_CLOSED, REQUEST_TIMEOUT)
 
 
 def _links(error: Any) -> dict[str, Any]:
