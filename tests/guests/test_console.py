@@ -4,13 +4,17 @@ the console as they come."""
 import asyncio
 import json
 import os
+import signal
 import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
-from tests.server.world import Client
+from playwright.async_api import Page, expect
+from tests.browser.conftest import launched
+from tests.server.world import Client, eventually
 
 from adjourn.server import serving
 
@@ -37,29 +41,38 @@ class Rig:
 @pytest.fixture
 async def rig() -> AsyncGenerator[Rig]:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.guests.console_rig", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-    )
+        sys.executable, "-m", "tests.guests.console_rig",
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
     try:
         rig = Rig(process)
         assert await rig.answer() == "ready"
         yield rig
     finally:
-        assert process.stdin is not None
-        process.stdin.close()
+        os.killpg(process.pid, signal.SIGKILL)  # with a fork that waits to be heard
         await process.wait()
 
 
+@pytest.fixture
+async def page() -> AsyncGenerator[Page]:
+    async with launched() as chromium:
+        page = await chromium.new_page()
+        page.set_default_timeout(LIMIT * 1000)
+        yield page
+
+
 async def test_pause_here_approve_in_the_console_and_finish_elsewhere_with_words_as_they_come(
-    rig: Rig, tmp_path: Path
+    rig: Rig, page: Page, tmp_path: Path
 ) -> None:
+    expect.set_options(timeout=LIMIT * 1000)
     for framework in FRAMEWORKS:
         folder = tmp_path / framework
         folder.mkdir()
         os.mkfifo(folder / "heard")
-        await the_way_of_one(rig, framework, folder)
+        await the_way_of_one(rig, page, framework, folder)
 
 
-async def the_way_of_one(rig: Rig, framework: str, folder: Path) -> None:
+async def the_way_of_one(rig: Rig, page: Page, framework: str, folder: Path) -> None:
     rig.ask(framework, "begin", str(folder))
     began = await rig.answer()
     assert isinstance(began, dict) and began["paused"], (framework, began)
@@ -69,15 +82,23 @@ async def the_way_of_one(rig: Rig, framework: str, folder: Path) -> None:
     ):
         [item] = (await client.get("inbox")).json()["items"]
         assert item["call"]["arguments"] == {"order": "A1", "cents": 500}
-        async with client.events("runs/run-1/events") as events:
-            decided = await client.decide(item, "approve")
-            assert decided.status_code == 200, decided.text
-            assert (await client.decide(item, "approve")).status_code == 409
-            rig.ask(framework, "finish", str(folder))
-            heard = await events.until(lambda event: event.kind == "live" and "All " in event.data.get("text", ""))
-            (folder / "heard").write_bytes(b"heard")
-            assert not any(event.kind == "end" for event in heard)
-            await events.until(lambda event: event.kind == "end")
+        await page.goto(f"{server.url}/inbox/{quote(item['ref'], safe='')}#token={server.token}")
+        article = page.locator("article[data-open=true]")
+        await expect(article).to_contain_text("refund")
+        await article.locator("[data-verb=approve]").click()
+
+        async def is_decided() -> bool:
+            return (await client.get("inbox")).json()["items"] == []
+
+        await eventually(is_decided)
+        assert (await client.decide(item, "approve")).status_code == 409
+        await page.goto(f"{server.url}/runs/run-1")
+        await page.locator("[data-connection=live]").first.wait_for(state="attached")
+        rig.ask(framework, "finish", str(folder))
+        await expect(page.locator("[data-live=root] p")).to_have_text("All")  # as it comes
+        (folder / "heard").write_bytes(b"heard")
+        await expect(page.locator("main.run-page")).to_have_attribute("data-status", "completed")
+        await expect(page.get_by_text("All is well.").first).to_be_visible()
     ended = await rig.answer()
     assert isinstance(ended, dict) and ended["output"] == "All is well.", (framework, ended)
     [line] = (folder / "ledger").read_text().splitlines()
