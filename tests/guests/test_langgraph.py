@@ -23,7 +23,7 @@ from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from adjourn import Agent, Completed, InvalidDefinition, Policy, RunFailed, ask, is_paused
+from adjourn import Agent, Completed, Decision, InvalidDefinition, Policy, RunFailed, Runtime, ask, deny, is_paused
 from adjourn.guests import adopt
 from adjourn.testing import GuestContract, GuestReply, GuestScript, call, crash_points
 
@@ -131,6 +131,40 @@ async def test_an_interrupt_of_the_graph_is_a_question_and_its_answer_goes_back(
     assert is_paused(waits) and waits.interrupts[0].payload == {"question": "which colour?"}
     done = await agent.resume(waits.checkpoint, "green")
     assert isinstance(done, Completed) and done.output == "you like green"
+
+
+def paying_graph(name: str = "pays") -> Any:
+    """Asks whether it may, and takes everything that is not empty for a yes."""
+
+    async def asks(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [AIMessage(content="paid" if interrupt("May I pay?") else "not paid")]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("asks", asks)
+    builder.add_edge(START, "asks")
+    return builder.compile(name=name)
+
+
+async def test_a_question_of_the_graph_that_nobody_answers_is_not_answered_with_the_reason() -> None:
+    async with Runtime("memory://", [agent := adopt(paying_graph())]) as rt:
+        run = await rt.start(agent, "pay")
+        await run.wait()
+        [asked] = await rt.inbox()
+        await rt.answer(asked, Decision.dismiss("not mine"), by="ana")
+        with pytest.raises(RunFailed, match="asked, and got no answer: the question was dropped"):
+            await run.wait()
+    agent = adopt(paying_graph(), policy=Policy([deny("*")]))
+    with pytest.raises(RunFailed, match="asked, and got no answer: not allowed"):
+        await agent.run("pay")
+
+
+@pytest.mark.parametrize("default", ["ask", "deny"])
+async def test_a_policy_that_does_not_speak_of_questions_lets_the_graph_ask(default: Any) -> None:
+    agent = adopt(paying_graph(), policy=Policy([], default=default))
+    waits = await agent.run("pay")
+    assert is_paused(waits) and waits.interrupts[0].kind == "question"
+    done = await agent.resume(waits.checkpoint, answer=False)
+    assert isinstance(done, Completed) and done.output == "not paid"
 
 
 async def test_an_interrupt_in_a_tool_is_a_question_of_that_call() -> None:

@@ -10,7 +10,7 @@ from adjourn.agent.agent_tool import AgentTool
 from adjourn.agent.tool import EffectName, Tool
 from adjourn.agent.toolset import Toolset
 from adjourn.core.policy import Policy
-from adjourn.core.policy_rule import Rule
+from adjourn.core.policy_rule import Rule, Verdict
 from adjourn.core.stop_conditions import MaxSteps, Stop
 from adjourn.errors import InvalidDefinition
 from adjourn.guests.guest_tool import GuestToolTerms
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class Guest(NamedTuple):
     """An agent of another framework, taken apart.
 
-    `tools`: its own, to be run by us. `marks`: what its framework's approval marks say, as rules.
+    `tools`: its own, to be run by us. `marks`: what its framework's approval marks say, as rules,
+    and what a policy that names nothing of it lets pass.
         `ungoverned`: what runs
     where nobody can stop it, at the provider.
     """
@@ -212,7 +213,9 @@ def _names(tools: Iterable[Tool]) -> set[str]:
 
 
 def _with_marks(policy: Policy | None, marks: tuple[Rule, ...]) -> Policy | None:
-    """The policy with what the framework itself wants to be asked about."""
+    """The policy with what the framework itself wants to be asked about, and what is no action."""
+    if policy is None:
+        marks = tuple(mark for mark in marks if mark.verdict != Verdict.ALLOW)
     if not marks:
         return policy
     if policy is None:

@@ -32,6 +32,7 @@ from adjourn.core.messages import (
     ToolResult,
     files_in,
 )
+from adjourn.core.policy_rule import allow
 from adjourn.core.usage import Usage
 from adjourn.errors import AdjournError, InvalidDefinition, ModelError
 from adjourn.guests.adopt import Guest
@@ -52,6 +53,8 @@ from adjourn.guests.pump import pumped
 
 INTERRUPT = "graph_interrupt"
 """The tool by which an interrupt of the graph's own becomes a question."""
+MAY_ASK = allow(INTERRUPT)
+"""To ask a person is no action that a person would have to agree to."""
 
 
 def read(
@@ -83,7 +86,7 @@ def read(
         model=guest,
         tools=(*tools.ours(terms), _question()),
         output_type=str if output is None and "structured_response" not in graph.channels else Any,
-        marks=(*marks, *stop_marks(holder.stops, holder.agents)),
+        marks=(*marks, *stop_marks(holder.stops, holder.agents), MAY_ASK),
         ungoverned=hosted_tools(holder.bound),
     )
 
@@ -203,7 +206,7 @@ class LangGraphGuest:
                     call: _answer(results.get(call), heard.files) for call in wait["calls"]
                 }
             else:
-                answers[wait["id"]] = _answer(results.get(wait["id"]), heard.files)["content"]
+                answers[wait["id"]] = _said(results.get(wait["id"]), heard.files)
         if heard.said:
             self._say(answers, state, blocks(heard.parts, heard.files) or heard.said)
         return Command(resume=answers)
@@ -332,6 +335,15 @@ def _answer(result: ToolResult | None, files: Mapping[str, bytes]) -> dict[str, 
     if is_own(result.content):
         return {**answer, "content": unstowed(result.content, files)}
     return {**answer, "blocks": blocks(parts_of(result.content), files)}
+
+
+def _said(result: ToolResult | None, files: Mapping[str, bytes]) -> Any:
+    """What a person has answered to an interrupt of the graph's own. Why there is no answer is none:
+    code that asks whether it may go on would read it as a yes."""
+    answer = _answer(result, files)
+    if answer["error"]:
+        raise ModelError(f"the graph has asked, and got no answer: {answer['content']}")
+    return answer["content"]
 
 
 def _text(message: BaseMessage) -> str:
