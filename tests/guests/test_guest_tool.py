@@ -1,4 +1,5 @@
-"""A secret among the arguments of a tool of another framework, or as its result: refused, before anything could record it."""
+"""A tool of another framework: a secret among its arguments or as its result is refused, before anything could record it; a result
+that cannot be recorded is no failure of the tool."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # (the frameworks' own types are unknown in part)
@@ -8,15 +9,21 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import pytest
+from agents import ToolGuardrailFunctionOutput, function_tool, tool_output_guardrail
+from langchain.tools import ToolRuntime
+from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
+from langgraph.types import Command
 from pydantic import BaseModel, SecretStr
 from tests.guests.test_agent_framework import TestAgentFramework as OnAgentFramework
 from tests.guests.test_langgraph import TestLangChain as OnLangChain
 from tests.guests.test_langgraph_kept import agent_on
 from tests.guests.test_openai_agents import TestOpenAIAgents as OnOpenAIAgents
+from tests.guests.test_openai_agents import agent_of as openai_agent
 from tests.guests.test_pydantic_ai_guest import TestPydanticAI as OnPydanticAI
 
 from adjourn import InvalidDefinition, Runtime
+from adjourn.core.records import Returned
 from adjourn.guests import adopt
 from adjourn.secrets import KeyRing, Secret, seal
 from adjourn.stores.memory import MemoryStore
@@ -137,3 +144,62 @@ async def test_a_sealed_value_is_opened_by_the_body_and_by_nobody_else(framework
     async with Runtime("memory://", [agent]) as rt:
         outcome = await (await rt.start(agent, "pay")).wait(30)
     assert outcome.output == "done" and saw == [CARD] and CARD not in outcome.checkpoint.to_json()
+
+
+class Odd:
+    """What no record can hold."""
+
+
+async def gives_bytes(order: str) -> Any:
+    """Pay."""
+    return b"\xff\xfe"
+
+
+async def gives_an_object(order: str) -> Any:
+    """Pay."""
+    return Odd()
+
+
+async def gives_a_state(order: str, runtime: ToolRuntime[None, dict[str, Any]]) -> Any:
+    """Pay."""
+    return Command(update={"messages": [ToolMessage("paid", tool_call_id=runtime.tool_call_id)], "odd": Odd()})
+
+
+async def returned(agent: Any) -> Returned:
+    outcome = await agent.run("pay")
+    assert outcome.output == "done"
+    [found] = [record for record in outcome.checkpoint.records if isinstance(record, Returned)]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("framework", "function"),
+    [
+        ("pydantic-ai", gives_bytes),
+        ("pydantic-ai", gives_an_object),
+        ("openai-agents", gives_bytes),
+        ("agent-framework", gives_bytes),
+        ("langchain", gives_a_state),
+        ("langgraph-saver", gives_a_state),
+    ],
+)
+async def test_of_a_tool_whose_result_cannot_be_recorded_it_is_said_that_it_ran(framework: str, function: Any) -> None:
+    script = GuestScript([call(function.__name__, order="A1")], "done")
+    found = await returned(FRAMEWORKS[framework](script, function))
+    assert found.why == "unrecorded", "so that it is undone if the run is cancelled"
+    assert found.error is not None and found.error.startswith("it ran, but its result cannot be recorded: ")
+
+
+async def test_a_guardrail_that_refuses_what_a_tool_gave_does_not_say_that_it_did_nothing() -> None:
+    @tool_output_guardrail
+    def never(data: Any) -> ToolGuardrailFunctionOutput:
+        return ToolGuardrailFunctionOutput.raise_exception()
+
+    async def pays(order: str) -> str:
+        """Pay."""
+        return "paid"
+
+    guarded = function_tool(pays)
+    guarded.tool_output_guardrails = [never]
+    found = await returned(adopt(openai_agent(GuestScript([call("pays", order="A1")], "done"), guarded)))
+    assert found.why == "unrecorded" and "the guardrail never refused it" in (found.error or "")

@@ -5,10 +5,10 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from adjourn.agent.tool import Tool
-from adjourn.bodies.body import Work
+from adjourn.bodies.body import Unrecorded, Work
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.core.call import Call
-from adjourn.core.codec import plain
+from adjourn.core.codec import legible, plain
 from adjourn.core.effect import Effect
 from adjourn.core.records import Fact, Returned
 from adjourn.driver.program import StepHandle
@@ -132,6 +132,8 @@ class ToolBody:
         return found
 
     def returned(self, context: ToolContext, value: Any, took: float, desk: StepHandle) -> Fact:
+        if isinstance(value, Unrecorded):
+            return self._unrecorded(value.why, took)
         try:
             result = plain(value, "result")
             if self.tool.secrets or self.tool.secret_resources:
@@ -144,9 +146,12 @@ class ToolBody:
                 result = sealed_result(result, self.tool.secret_result)
             return Returned(call=self.call.id, value=result, took=took, agent=self.tool.hands_to)
         except NotJSON as e:
-            log.error("tool %s ran, but its result cannot be recorded: %s", self.name, e)
-            text = f"it ran, but its result cannot be recorded: {e}"
-            return Returned(call=self.call.id, error=text, why="unrecorded", took=took)
+            return self._unrecorded(str(e), took)
+
+    def _unrecorded(self, why: str, took: float) -> Returned:
+        log.error("tool %s ran, but its result cannot be recorded: %s", self.name, why)
+        text = legible(f"it ran, but its result cannot be recorded: {why}")
+        return Returned(call=self.call.id, error=text, why="unrecorded", took=took)
 
     def failed(self, fact: Returned, error: BaseException, desk: StepHandle) -> Fact:
         return fact

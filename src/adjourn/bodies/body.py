@@ -3,6 +3,8 @@
 from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
+
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.core.call import Call
 from adjourn.core.effect import Effect
@@ -16,6 +18,13 @@ class Work(NamedTuple):
     function: Callable[..., Any]
     positional: list[Any]
     named: dict[str, Any]
+
+
+class Unrecorded(msgspec.Struct, frozen=True):
+    """What a body of another framework gives that has done its work, and whose result cannot be
+    recorded: `why`. An error would say that nothing was done."""
+
+    why: str
 
 
 class Body(Protocol):

@@ -41,7 +41,7 @@ from adjourn.core.usage import Usage
 from adjourn.errors import AdjournError, InvalidDefinition, ModelError
 from adjourn.guests.adopt import Guest, adopted
 from adjourn.guests.guest_files import bytes_of, file_of, made_parts, stowed, with_made
-from adjourn.guests.guest_tool import GuestToolTerms, check_result
+from adjourn.guests.guest_tool import GuestToolTerms, check_result, recorded
 from adjourn.guests.hot_history import HeardHistory, HotHistory
 from adjourn.guests.provider_errors import failure
 from adjourn.guests.pump import pumped
@@ -363,4 +363,4 @@ class TheirFunction:
             )
 
         value = await FunctionMiddlewarePipeline(*self._middleware).execute(context, run)
-        return _recordable(value)
+        return recorded(lambda: _recordable(value))

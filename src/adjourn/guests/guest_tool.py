@@ -7,8 +7,10 @@ from typing import Any, TypeVar, cast, get_type_hints
 
 from adjourn.agent.dict_tool import DictTool
 from adjourn.agent.tool import EffectName, PolicyName
+from adjourn.bodies.body import Unrecorded
 from adjourn.bodies.secret_types import secret_in
 from adjourn.bodies.tool_context import ToolContext
+from adjourn.core.codec import text_of
 from adjourn.core.secret_places import has_secrets
 from adjourn.errors import InvalidDefinition
 
@@ -104,6 +106,18 @@ def _result_of(function: Any) -> Any:
         return get_type_hints(function, include_extras=True).get("return")
     except Exception:  # a name that is not defined
         return getattr(function, "__annotations__", {}).get("return")
+
+
+def recorded(turn: Callable[[], Any]) -> Any:
+    """What a tool that has run gave, as it is recorded; or that it cannot be.
+
+    Args:
+        turn: makes JSON of it.
+    """
+    try:
+        return turn()
+    except Exception as error:
+        return Unrecorded(text_of(error))
 
 
 class GuestTool(DictTool):

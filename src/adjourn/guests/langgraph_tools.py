@@ -20,7 +20,7 @@ from pydantic_core import to_jsonable_python
 
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.errors import InvalidDefinition, ToolFailed
-from adjourn.guests.guest_tool import GuestTool, GuestToolTerms, check_result
+from adjourn.guests.guest_tool import GuestTool, GuestToolTerms, check_result, recorded
 from adjourn.guests.langgraph_blocks import with_files
 from adjourn.guests.langgraph_held import Holder
 from adjourn.guests.langgraph_marks import is_approval
@@ -129,7 +129,7 @@ class LangGraphTools:
             else:
                 waits = ()
             if not waits:
-                return self._recordable(given, channels)
+                return self._given(given, channels)
             asks = Command(resume={wait.id: self._answer(wait, name, context) for wait in waits})
         raise ToolFailed(f"{name} interrupted {AGAIN} times")
 
@@ -174,6 +174,14 @@ class LangGraphTools:
         values: Any = snapshot.values
         return node, Channels(graph, values if isinstance(values, dict) else {"value": values})
 
+    def _given(self, outputs: list[Any], channels: Channels) -> Any:
+        """What a call gave, or the error that its node made of one."""
+        first: Any = outputs[0]
+        alone = len(outputs) == 1 and not channels.written
+        if alone and isinstance(first, ToolMessage) and first.status == "error":
+            raise ToolFailed(str(first.text))
+        return recorded(lambda: self._recordable(outputs, channels))
+
     def _recordable(self, outputs: list[Any], channels: Channels) -> Any:
         """What a call gave, as JSON: the text of its message, or what the graph itself is to
         read."""
@@ -181,8 +189,6 @@ class LangGraphTools:
         first: Any = outputs[0]
         if not isinstance(first, ToolMessage) or len(outputs) > 1 or written:
             return with_files(list(map(self._serde.plain, (*outputs, *written))), outputs)
-        if first.status == "error":
-            raise ToolFailed(str(first.text))
         if isinstance(first.content, str) and first.artifact is None:
             return first.content
         artifact = to_jsonable_python(first.artifact, fallback=str)

@@ -21,7 +21,9 @@ from agents.tool_context import ToolContext as TheirToolContext
 from agents.tool_guardrails import ToolInputGuardrailData, ToolOutputGuardrailData
 from pydantic_core import to_jsonable_python
 
+from adjourn.bodies.body import Unrecorded
 from adjourn.bodies.tool_context import ToolContext
+from adjourn.core.codec import text_of
 from adjourn.core.policy_rule import Rule, ask
 from adjourn.errors import InvalidDefinition, ToolFailed
 from adjourn.guests.guest_files import file_of
@@ -82,9 +84,12 @@ class TheirFunctionTool:
             value = await self._raising.on_invoke_tool(context, raw)
         except Exception as error:
             raise await self._error(context, error) from error
-        value = await self._checked_output(context, value)
-        await self._tell("on_tool_end", context, value)
-        return recordable(value)
+        try:
+            value = await self._checked_output(context, value)
+            await self._tell("on_tool_end", context, value)
+            return recordable(value)
+        except Exception as error:  # it has run
+            return Unrecorded(text_of(error))
 
     async def _error(self, context: Any, error: Exception) -> Exception:
         """The error, in the words of the tool's own `failure_error_function` if it has one."""

@@ -51,7 +51,13 @@ from adjourn.core.usage import Usage
 from adjourn.errors import AdjournError, ToolFailed
 from adjourn.guests.adopt import Guest
 from adjourn.guests.guest_files import file_of, made_parts, stowed, with_made
-from adjourn.guests.guest_tool import GuestTool, GuestToolTerms, check_result, without_waiting
+from adjourn.guests.guest_tool import (
+    GuestTool,
+    GuestToolTerms,
+    check_result,
+    recorded,
+    without_waiting,
+)
 from adjourn.guests.hot_history import HeardHistory, HotHistory
 from adjourn.models.pydantic_ai import messages as translate
 from adjourn.models.pydantic_ai.files import check_taken, contents, refusal
@@ -381,7 +387,7 @@ class PydanticAITools:
                 )
             except (ModelRetry, TheirToolFailed, ValidationError) as e:
                 raise ToolFailed(str(e)) from e
-        return _recordable(value)
+        return recorded(lambda: _recordable(value))
 
     def _context(
         self, context: ToolContext | None = None, name: str = "", approved: bool = False
