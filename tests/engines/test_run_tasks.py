@@ -48,6 +48,9 @@ async def test_an_engine_that_stops_waiting_cuts_off_nothing_and_finds_the_run_a
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
     assert (await tasks.advance(run.id, within=0.01)).more
+    stops = asyncio.Event()
+    stops.set()
+    assert (await tasks.advance(run.id, within=LIMIT, until=stops)).more
     ledger.open("tool")
     assert (await tasks.advance(run.id)).is_over
     assert [line.split()[0] for line in ledger.lines()] == ["began", "ended"]

@@ -7,9 +7,11 @@ import os
 import re
 import socket
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 import httpx
@@ -18,6 +20,7 @@ import restate
 from hypercorn.asyncio import serve as serve_asgi  # pyright: ignore[reportUnknownVariableType]
 from hypercorn.config import Config
 from restate import InvocationRetryPolicy, ObjectContext, VirtualObject
+from restate.exceptions import RetryableError
 
 from adjourn.engines.pace import next_look
 from adjourn.engines.run_tasks import LATE, NotNow, RunTasks
@@ -40,8 +43,8 @@ NAME = re.compile(r"(?!restate|openapi$)([a-z]|_[a-z0-9])[a-z0-9._-]*", re.IGNOR
 """What Restate takes as the name of a service; what begins with its own is reserved."""
 UNREACHED = "META0003"
 """Its code for a worker that it cannot reach."""
-DRAIN = 0.5
-"""Seconds that open requests get when a worker closes."""
+DRAIN, TRIES = 0.5, 10
+"""Seconds that open requests get when a worker closes, and how often they are told so."""
 RETRIES = InvocationRetryPolicy(
     initial_interval=timedelta(seconds=0.1),
     exponentiation_factor=2.0,
@@ -126,19 +129,22 @@ class RestateEngine:
     async def serve(self, tasks: RunTasks, slots: int) -> None:
         """See `Engine.serve`."""
         keys = os.environ.get("RESTATE_IDENTITY_KEYS", "").split(",")
+        closing = asyncio.Event()
         app: Any = restate.app(
-            [run_object(self._service, tasks)],
+            [run_object(self._service, tasks, closing)],
             protocol="bidi",
             identity_keys=[key.strip() for key in keys if key.strip()] or None,
         )
+        let_go = await asyncio.to_thread(_begun, app)
         end, config = asyncio.Event(), _config(self._listen, slots)
         serving = asyncio.create_task(serve_asgi(app, config, shutdown_trigger=end.wait))
         try:
             await self._register()
             await asyncio.shield(serving)
         finally:
+            closing.set()
             end.set()
-            await asyncio.gather(serving, return_exceptions=True)
+            await _ended(serving, let_go)
 
     async def problems(self) -> list[tuple[str, str]]:
         """See `Engine.problems`."""
@@ -197,12 +203,49 @@ class RestateEngine:
         return await self.http.post(f"{self._admin}/deployments", json=given)
 
 
-def run_object(service: str, tasks: RunTasks) -> VirtualObject:
+class _OwnLoop(asyncio.SelectorEventLoop):
+    """A loop whose signals nobody hears; `at_end` is what was to be called at one."""
+
+    at_end: Callable[[], object] = staticmethod(lambda: None)
+
+    def add_signal_handler(self, sig: int, callback: Callable[..., object], *args: Any) -> None:
+        """Signals are the process's."""
+        self.at_end = callback
+
+
+def _begun(app: Any) -> Callable[[], object]:
+    """Call Restate's application for the first time: it takes SIGTERM then, which is the process's,
+    whose worker drains at it. What it would do at that signal: calls that are at work let go of
+    their connections."""
+
+    async def first() -> None:
+        with suppress(Exception):
+            await app({"type": "lifespan"}, None, None)
+
+    with asyncio.Runner(loop_factory=_OwnLoop) as runner:
+        runner.run(first())
+        return cast("_OwnLoop", runner.get_loop()).at_end
+
+
+async def _ended(serving: asyncio.Task[None], let_go: Callable[[], object]) -> None:
+    """Return when nobody is served any more. A call that is at work waits for the server, also when
+    it is cancelled, unless it is told to let go."""
+    for _ in range(TRIES):
+        let_go()
+        done, _ = await asyncio.wait({serving}, timeout=DRAIN)
+        if done:
+            await asyncio.gather(serving, return_exceptions=True)
+            return
+    log.warning("Restate still waits for this worker, which ends")
+
+
+def run_object(service: str, tasks: RunTasks, closing: asyncio.Event) -> VirtualObject:
     """The virtual object whose keys are ids of runs.
 
     Args:
         service: its name.
         tasks: what advances the runs.
+        closing: this worker stops: another one is to be asked.
     """
     found = VirtualObject(
         service,
@@ -216,7 +259,11 @@ def run_object(service: str, tasks: RunTasks) -> VirtualObject:
     async def wake(ctx: ObjectContext, alarm: float) -> None:
         """The run is due, or may be; `alarm`: when this was planned for, 0 if it was not."""
         for _ in range(PIECES):
-            piece = await ctx.run_typed("advance", _advanced, tasks=tasks, run=ctx.key())
+            if closing.is_set():
+                raise RetryableError("this worker stops")
+            piece = await ctx.run_typed(
+                "advance", _advanced, tasks=tasks, run=ctx.key(), closing=closing
+            )
             if not piece["more"]:
                 break
         else:
@@ -230,11 +277,11 @@ def run_object(service: str, tasks: RunTasks) -> VirtualObject:
     return found
 
 
-async def _advanced(tasks: RunTasks, run: str) -> dict[str, Any]:
-    """Advance a run for a moment. Whatever is in the way is a wake for later: a handler that fails
-    would be in the way of all other wakes of the run."""
+async def _advanced(tasks: RunTasks, run: str, closing: asyncio.Event) -> dict[str, Any]:
+    """Advance a run for a moment, or until this worker stops. Whatever is in the way is a wake for
+    later: a handler that fails would be in the way of all other wakes of the run."""
     try:
-        found = msgspec.to_builtins(await tasks.advance(run, PIECE))
+        found = msgspec.to_builtins(await tasks.advance(run, PIECE, closing))
     except NotNow as refused:
         log.debug("run %s: %s", run, refused)
         found = {"is_over": False, "more": False, "wake_in": refused.after, "seq": -1}

@@ -61,7 +61,9 @@ class RunTasks:
         self._runtime = runtime
         self._tasks: dict[str, asyncio.Task[Advanced]] = {}
 
-    async def advance(self, run: str, within: float | None = None) -> RunProgress:
+    async def advance(
+        self, run: str, within: float | None = None, until: asyncio.Event | None = None
+    ) -> RunProgress:
         """Advance a run until it rests, or wait for whoever in this process does so already.
 
         If it takes longer than `within` seconds, or this is cancelled, the run goes on, and the
@@ -70,12 +72,13 @@ class RunTasks:
         Args:
             run: its id.
             within: seconds after which this returns, with `more`; None: as long as it takes.
+            until: this returns, with `more`, when it is set.
         """
         task = self._tasks.get(run)
         if task is None:
             task = self._begin(run)
-        done, _ = await asyncio.wait({task}, timeout=within)
-        if not done:
+        await _either(task, until, within)
+        if not task.done():
             return RunProgress(more=True)
         if task.cancelled():
             raise NotNow("this worker stops", SOON)
@@ -116,6 +119,20 @@ class RunTasks:
         return RunProgress(
             is_over=found.status in _ENDED, more=found.more, wake_in=wake_in, seq=found.seq
         )
+
+
+async def _either(
+    task: asyncio.Task[Advanced], until: asyncio.Event | None, within: float | None
+) -> None:
+    """Wait for one of them, for so many seconds at most."""
+    if until is None:
+        await asyncio.wait({task}, timeout=within)
+        return
+    told = asyncio.ensure_future(until.wait())
+    try:
+        await asyncio.wait({task, told}, timeout=within, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        told.cancel()
 
 
 _ENDED = frozenset(status.value for status in ENDED)

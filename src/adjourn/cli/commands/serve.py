@@ -15,6 +15,7 @@ from adjourn.cli.engine_options import (
     EngineAddress,
     EngineAdmin,
     EngineBuild,
+    EngineChoice,
     EngineKind,
     EngineListen,
     EngineOptions,
@@ -42,6 +43,7 @@ from adjourn.cli.terminal.format import DIM
 from adjourn.cli.terminal.log_lines import log_as
 from adjourn.errors import Invalid
 from adjourn.flow.flow import Flow
+from adjourn.runtime.runtime import Runtime
 from adjourn.stores.address import file_of, without_password
 from adjourn.views.visible import visible
 
@@ -222,7 +224,7 @@ def serve(
         "work": work,
         "audit_key": sealing_key(audit_key),
         "signing_key": signing_key or None,
-        "engine": chosen.engine,
+        "engine": chosen,
         "oidc": OidcOptions(
             oidc_issuer, oidc_client_id, oidc_secret_file, oidc_role, oidc_claims
         ).settings(),
@@ -239,6 +241,10 @@ def _serve(
         _warn_of_tools()
     with needs("server"):
         from adjourn.server.running_server import serve as serve_until_signal
+    chosen: EngineChoice = options["engine"]
+    if chosen.ends_wakes:
+        event_loop.run(_end_wakes(address, chosen))
+    options["engine"] = chosen.engine
     note = ConsoleNote(address)
 
     def ready(up: "RunningServer") -> None:
@@ -254,6 +260,12 @@ def _serve(
         ) from e
     finally:
         note.forget()
+
+
+async def _end_wakes(address: str, chosen: EngineChoice) -> None:
+    """From now on no engine is told of runs."""
+    async with Runtime(address) as bare, chosen.host(bare):
+        pass
 
 
 def _warn_of_tools() -> None:
