@@ -11,9 +11,10 @@ from tests.engines.world import CALLS, counts
 from tests.runtime.world import LIMIT, Ledger, refunds
 
 from adjourn import Completed, Paused, Runtime
+from adjourn.engines import engine_host
 from adjourn.engines.engine_host import EngineHost
 from adjourn.engines.run_tasks import NotNow, RunTasks
-from adjourn.errors import EngineError
+from adjourn.errors import EngineError, StoreError
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.protocol import Store
 from adjourn.views.fleet_view import FleetView
@@ -141,6 +142,42 @@ async def test_wakes_that_another_process_turned_off_are_wanted_again(runtime: R
         await runtime.store.waking(False)
         run = await runtime.start(counts(ledger), "go")
         assert isinstance(await run.wait(LIMIT), Completed)
+
+
+class Failing(MemoryStore):
+    """A store whose list of what is due fails once, and which then cannot be told that wakes are wanted."""
+
+    failures = 0
+
+    async def due(self, *args: Any, **options: Any) -> Any:
+        if not self.failures:
+            self.failures += 1
+            raise RuntimeError("a fault of its own")
+        return await super().due(*args, **options)
+
+    async def waking(self, wanted: bool | None = None, **options: Any) -> bool:
+        if wanted and self.failures == 1:
+            self.failures += 1
+            raise StoreError("it is away")
+        return await super().waking(wanted, **options)
+
+
+async def test_what_fails_begins_anew(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_host, "AGAIN", 0.01)
+    store = Failing()
+    async with opened(store, ledger) as runtime, hosted(runtime, FakeEngine(), patience=0.01):
+        async with asyncio.timeout(LIMIT):
+            while not store.failures:
+                await asyncio.sleep(0)
+        await store.waking(False)
+        run = await runtime.start(counts(ledger), "go")
+        assert isinstance(await run.wait(LIMIT), Completed)
+        async with asyncio.timeout(LIMIT):
+            while not await store.waking():
+                await asyncio.sleep(0)
+        assert store.failures == 2
+        other = await runtime.start(counts(ledger), "go")
+        assert isinstance(await other.wait(LIMIT), Completed)
 
 
 async def test_a_process_without_work_only_hands_wakes_over(store: Store, runtime: Runtime, ledger: Ledger) -> None:

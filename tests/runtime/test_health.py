@@ -90,6 +90,21 @@ async def test_a_worker_whose_sweep_stands_still_or_that_drains_is_not_ready() -
     assert not worker.is_sweeping
 
 
+async def test_a_worker_of_an_engine_is_not_ready_if_nobody_sweeps_beside_the_engine() -> None:
+    clock = FakeClock()
+    runtime = Runtime(MemoryStore(clock.now), [plain()], work=False)
+    runtime.clock = clock
+    async with runtime as rt:
+        clock.advance(STALLED)
+        assert rt.worker.is_sweeping, "who advances nothing need not sweep"
+        rt.lend_worker()
+        assert rt.worker.is_sweeping
+        clock.advance(STALLED)
+        assert not rt.worker.is_sweeping
+        rt.worker.swept()
+        assert rt.worker.is_sweeping
+
+
 async def test_who_asks_often_does_not_ask_the_store() -> None:
     class Counting(MemoryStore):
         asked = 0

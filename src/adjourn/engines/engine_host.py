@@ -3,14 +3,13 @@ engine asks for, and sweeps up what the engine forgot."""
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Any
 
 from adjourn.engines.backstop import Backstop
 from adjourn.engines.engine import Engine
 from adjourn.engines.run_tasks import RunTasks
-from adjourn.errors import Misused
+from adjourn.errors import AdjournError, Misused
 from adjourn.runtime.runtime import Runtime
 from adjourn.runtime.wake_relay import WakeRelay
 
@@ -19,7 +18,7 @@ log = logging.getLogger("adjourn.engines")
 PATIENCE = 30.0
 """Seconds for which a run that is due is left to the engine."""
 AGAIN = 2.0
-"""Seconds after which the engine is asked again for work, if it failed."""
+"""Seconds after which what failed is tried again, as when the engine gives no work."""
 BY = "@engine"
 """Who wants wakes, in the audit."""
 
@@ -62,13 +61,13 @@ class EngineHost:
         except BaseException:
             await self._engine.close()
             raise
-        self._start(self._hand_over(), "relay")
+        self._start(self._hand_over, "relay")
         if self._works and self._runtime.programs:
             backstop = Backstop(self._runtime, self.tasks, patience=self._patience)
             self._runtime.lend_worker()
             self._runtime.keep_sealed()
-            self._start(backstop.run(), "backstop")
-            self._start(self._serve(), "serve")
+            self._start(backstop.run, "backstop")
+            self._start(self._serve, "serve")
         return self
 
     async def __aexit__(
@@ -82,8 +81,8 @@ class EngineHost:
         await asyncio.gather(*self._parts, return_exceptions=True)
         await self._engine.close()
 
-    def _start(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        task = asyncio.get_running_loop().create_task(work, name=f"adjourn-engine-{name}")
+    def _start(self, work: Callable[[], Awaitable[None]], name: str) -> None:
+        task = asyncio.get_running_loop().create_task(_kept(work), name=f"adjourn-engine-{name}")
         self._parts.append(task)
 
     async def _want_wakes(self) -> None:
@@ -98,10 +97,20 @@ class EngineHost:
                 await self._want_wakes()
 
     async def _serve(self) -> None:
-        while True:
-            try:
-                await self._engine.serve(self.tasks, self._slots)
-                log.warning("%s gives no more work; it is asked again", self._engine.name)
-            except Exception as error:
-                log.warning("%s: %s; it is asked again", self._engine.name, error)
-            await asyncio.sleep(AGAIN)
+        try:
+            await self._engine.serve(self.tasks, self._slots)
+            log.warning("%s gives no more work; it is asked again", self._engine.name)
+        except Exception as error:
+            log.warning("%s: %s; it is asked again", self._engine.name, error)
+
+
+async def _kept(work: Callable[[], Awaitable[None]]) -> None:
+    """Begin with it again whenever it ends: what this process is for does not end with an error."""
+    while True:
+        try:
+            await work()
+        except AdjournError as error:
+            log.warning("%s; it is tried again", error)
+        except Exception:
+            log.exception("a part of this worker failed, and begins anew")
+        await asyncio.sleep(AGAIN)

@@ -174,7 +174,12 @@ class Worker(RunWorker):
     def lend(self) -> None:
         """See `RunWorker.lend`."""
         self._is_lent = True
+        self.swept()
         self.announce()
+
+    def swept(self) -> None:
+        """See `RunWorker.swept`."""
+        self._swept = self._clock.steady()
 
     def card(self) -> WorkerCard:
         """What there is to say of this worker now."""
@@ -334,14 +339,16 @@ class Worker(RunWorker):
     @property
     def is_sweeping(self) -> bool:
         """See `RunWorker.is_sweeping`."""
-        late = self._works and self._clock.steady() - self._swept >= STALLED
+        works = self._works or self._is_lent
+        late = works and self._clock.steady() - self._swept >= STALLED
         return not late and not self._closing
 
     async def _sweep(self) -> None:
         """The backstop: whatever was missed, or lost with its owner, is found here."""
         while self._works or self._waiters:
             self._bell.clear()
-            self._swept = self._clock.steady()
+            if self._works:
+                self.swept()
             try:
                 await self._look()
                 if self._store.now() >= self._scrub_at:  # where somebody who read was in the way

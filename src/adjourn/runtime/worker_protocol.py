@@ -71,6 +71,9 @@ class RunWorker:
     def closed(self) -> None:
         """The store is closed as well."""
 
+    def swept(self) -> None:
+        """Whoever it is lent to has looked for runs that are due."""
+
     @property
     def is_sweeping(self) -> bool:
         """Whether it looks for runs that are due as often as it should."""
