@@ -153,6 +153,21 @@ def test_the_extension_for_searching_is_found_wherever_it_is(
         assert migrations.schema_of(db) == known[-1][0]
 
 
+BYTES = """
+select c.relname || '.' || a.attname from pg_attribute a join pg_class c on c.oid = a.attrelid
+where c.relnamespace = 'adjourn'::regnamespace and c.relkind in ('r', 'i') and a.attnum > 0 and not a.attisdropped
+    and a.attcollation not in (0, '"C"'::regcollation)
+"""
+"""Columns of tables and indexes whose text is not compared byte by byte."""
+
+
+def test_text_is_compared_byte_by_byte_whatever_the_locale_of_the_database_is(postgres: PostgresServer) -> None:
+    """Two are compared for nothing but being the same, which a locale does not change."""
+    with psycopg.connect(postgres.fresh()) as db:
+        found = {name for (name,) in db.execute(BYTES).fetchall()}
+    assert found == {"blob.digest", "blob_pkey.digest", "run_key.wrapped"}
+
+
 ADDS = re.compile(
     r"create (table|function|or replace function|trigger)|insert into|with|update|delete from|alter table \S+ add column|comment on",
     re.I,
