@@ -13,8 +13,10 @@ from tests.browser.world import Visit, World, visit, world
 
 from adjourn.server import static_files as console
 
-NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-"""The same Chromium; the first one is built without windows, and takes three fifths of the CPU."""
+WHOLE = ("chromium", "chromium-browser", "google-chrome")
+NAMES = ("chromium-headless-shell", *WHOLE)
+"""The same Chromium; the first one is built without windows, takes three fifths of the CPU, keeps no page that it leaves, and shows
+no message."""
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--force-color-profile=srgb"]
 
 
@@ -26,9 +28,12 @@ def missing(why: str) -> None:
 
 
 @asynccontextmanager
-async def launched(without: Sequence[str] = (), more: Sequence[str] = ()) -> AsyncGenerator[Browser]:
-    """A Chromium. `without`: flags that Playwright gives it and people's browsers do not have; `more`: of this test."""
-    found = next((path for name in NAMES if (path := shutil.which(name))), None)
+async def launched(
+    names: Sequence[str] = NAMES, *, without: Sequence[str] = (), more: Sequence[str] = ()
+) -> AsyncGenerator[Browser]:
+    """The first Chromium of these names. `without`: flags that Playwright gives it and people's browsers do not have. `more`: flags beside
+    those of every test."""
+    found = next((path for name in names if (path := shutil.which(name))), None)
     if found is None:
         missing("there is no Chromium: run tests/browser/install.sh")
     if console.INDEX not in console._files():
@@ -50,7 +55,7 @@ async def browser() -> AsyncIterator[Browser]:
 @pytest.fixture(scope="module")
 async def keeping() -> AsyncIterator[Browser]:
     """A browser that keeps the pages it leaves, as those of people do."""
-    async with launched(["--disable-back-forward-cache"]) as chromium:
+    async with launched(WHOLE, without=["--disable-back-forward-cache"]) as chromium:
         yield chromium
 
 
