@@ -210,6 +210,13 @@ def test_a_limit_counts_over_processes_and_the_calls_that_wait_for_it_are_listed
     until(lambda: begun() == ["first", "second"])
 
 
+def test_a_limit_for_a_tool_that_no_program_has_is_said(hall: str, worker: Start) -> None:
+    one = worker(f"{hall}:both", "--limit", "tool:works=1", "--limit", "tool:wroks=1", until="")
+    said = hear(one, "--limit tool:")
+    assert "--limit tool:wroks: none of these programs has such a tool; they have works." in said
+    hear(one, "advances")
+
+
 def test_what_is_no_limit_is_wrong_input(adjourn: Run, hall: str) -> None:
     said = adjourn("worker", f"{hall}:slow", "--limit", "works=5")
     assert said.code == 2 and "a limit is for 'tool:NAME'" in said.err

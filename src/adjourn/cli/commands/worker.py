@@ -49,7 +49,7 @@ from adjourn.errors import InvalidDefinition, StoreError
 from adjourn.flow.flow import Flow
 from adjourn.runtime.health import HealthCheck
 from adjourn.runtime.health_server import HealthServer, alive, numbers, readiness
-from adjourn.runtime.limits import merged_limits
+from adjourn.runtime.limits import TOOL, Limit, merged_limits
 from adjourn.runtime.runtime import Runtime
 from adjourn.runtime.supervisor import Supervisor
 from adjourn.stores.address import without_password
@@ -163,7 +163,7 @@ def worker(
         deciders=deciders or None,
         retain=retain or None,
         archive=archive or None,
-        limits=merged_limits(limit or []),
+        limits=_limits(limit or [], loaded),
     )
     names = [program.name for program in loaded]
     if health:
@@ -171,6 +171,35 @@ def worker(
         event_loop.run(_serve_with_health(rt, names, address_of(db), as_json, place, chosen))
     else:
         event_loop.run(_serve(rt, names, address_of(db), as_json, chosen))
+
+
+def _limits(lines: list[str], loaded: list[Agent[Any] | Flow]) -> dict[str, Limit]:
+    """The limits that were given. One for a tool that nobody has may be a slip, and would limit
+    nothing: that is said."""
+    found, known = merged_limits(lines), _tools_of(loaded)
+    for scope in found:
+        if known and scope.startswith(TOOL) and scope.removeprefix(TOOL) not in known:
+            say(
+                Text(
+                    f"! --limit {visible(scope)}: none of these programs has such a tool; they have "
+                    f"{', '.join(map(visible, sorted(known)))}.",
+                    style=DIM,
+                )
+            )
+    return found
+
+
+def _tools_of(loaded: list[Agent[Any] | Flow]) -> set[str]:
+    """The names of all tools of agents, and of those inside them; nothing if some are known only
+    when they run."""
+    found: set[str] = set()
+    known = [program.fingerprint for program in loaded]
+    for one in known:
+        if "tools" not in one or "toolsets" in one:
+            return set()
+        found.update(one["tools"])
+        known.extend(one.get("agents", {}).values())
+    return found
 
 
 def _place(given: str) -> tuple[str, int]:
