@@ -12,6 +12,7 @@ from hypothesis import settings
 from tests import lanes
 from tests.again import TriedAgain
 from tests.alone import Alone
+from tests.hanging import Hanging
 from tests.images import images
 from tests.lawful import every_plan
 from tests.slowest import SlowestFiles
@@ -41,6 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(lanes.FastLane())
     config.pluginmanager.register(SlowestFiles())
     config.pluginmanager.register(TriedAgain())
+    config.pluginmanager.register(Hanging())
     if config.getoption("--alone") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Alone())
     for name in SECRETS:

@@ -2,12 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
 from playwright.async_api import Browser, Page, expect
-from tests.browser.conftest import WHOLE, launched
 from tests.browser.test_access import AXE, complaints_in_both
 from tests.browser.test_settings import users_of
 from tests.browser.world import LIMIT, World, eventually, visit
@@ -30,12 +27,6 @@ SHOWN = """async () => {
   const found = await (await navigator.serviceWorker.ready).getNotifications();
   return found.map((n) => [n.title, n.body, n.tag, n.data.url, n.actions?.length ?? 0]);
 }"""
-
-
-@pytest.fixture(scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with launched(WHOLE) as chromium:
-        yield chromium
 
 
 async def registration(session: Any) -> str:

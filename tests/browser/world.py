@@ -5,13 +5,13 @@ import json
 import os
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import httpx
-from playwright.async_api import Browser, Page
+from playwright.async_api import Browser, BrowserContext, Page
 from tests.again import TooSlow
 from tests.browser.cast import FOLDER
 
@@ -35,7 +35,8 @@ class Process:
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
         assert process.stdout is not None
-        line = await process.stdout.readline()
+        async with asyncio.timeout(LIMIT):
+            line = await process.stdout.readline()
         assert line, f"{args} did not come up"
         return cls(process, json.loads(line))
 
@@ -190,14 +191,23 @@ def _expected(text: str) -> bool:
     return "Failed to load resource" in text or "net::ERR" in text
 
 
+async def closed(what: Browser | BrowserContext) -> None:
+    """Close it. A browser that does not answer any more is left: it ends with its driver."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LIMIT):
+            await what.close()
+
+
 @asynccontextmanager
 async def visit(browser: Browser, on: World, key: str = "", at: str = "/", **options: Any) -> AsyncGenerator[Visit]:
-    context = await browser.new_context(viewport={"width": 1440, "height": 1000}, **options)
-    context.set_default_timeout(LIMIT * 1000)
+    async with asyncio.timeout(LIMIT):  # Playwright has no limit of its own for these
+        context = await browser.new_context(viewport={"width": 1440, "height": 1000}, **options)
+        context.set_default_timeout(LIMIT * 1000)
+        page = await context.new_page()
     try:
-        one = Visit(await context.new_page(), on)
+        one = Visit(page, on)
         await one.log_in(key, at)
         yield one
         assert one.complaints == []
     finally:
-        await context.close()
+        await closed(context)

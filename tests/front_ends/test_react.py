@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, Page, expect
 from starlette.staticfiles import StaticFiles
-from tests.browser.conftest import FLAGS, NAMES
-from tests.front_ends.world import HERE, missing, modules, needed, place
+from tests.browser.conftest import launched
+from tests.front_ends.world import HERE, modules, needed, place
 
 EXAMPLES = HERE.parents[1] / "examples"
 NAMED = ("react-ag-ui", "react-ai-sdk")
@@ -22,13 +22,8 @@ LIMIT = 30_000.0
 
 @pytest.fixture(scope="module")
 async def browser() -> AsyncIterator[Browser]:
-    found = next((path for name in NAMES if (path := shutil.which(name))), None)
-    if found is None:
-        missing("there is no Chromium: run tests/browser/install.sh")
-    async with async_playwright() as playwright:
-        chromium = await playwright.chromium.launch(executable_path=found, args=FLAGS)
+    async with launched() as chromium:
         yield chromium
-        await chromium.close()
 
 
 def built(name: str, folder: Path) -> Path:
