@@ -32,9 +32,10 @@ demo: $(if $(wildcard $(VENV)/.dev),$(VENV)/.dev,$(VENV)/.run) console
 	$(BIN)/adjourn demo
 
 # A third process uses the time in which two wait for a browser or a database. What is compiled first is compiled once.
+# A process that dies is replaced, three times at most: its test is red, and the others are run.
 test: $(VENV)/.dev mock console browser postgres programs
 	$(BIN)/python -m compileall -q src tests
-	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 --alone $(ARGS)
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder --max-worker-restart 3 --alone $(ARGS)
 
 # Nothing but the environment is needed: no Node, no browser, no network.
 test-fast: $(VENV)/.dev

@@ -1,8 +1,8 @@
 """A test that failed beside fifteen thousand others, and passes each time alone, is unsteady: the run names it and goes on.
 
-At most `FEW` of them, three times each, in processes of their own. Where a failure may be a call that ran twice or a record
-that was lost, one is too many: a test of `STRICT` is red whatever it does alone. An unsteady test is a defect, of the test or
-of the code, and is the next thing to mend.
+At most `FEW` of them, three times each, in processes of their own, and only if all others were run. Where a failure may be
+a call that ran twice or a record that was lost, one is too many: a test of `STRICT` is red whatever it does alone. An unsteady
+test is a defect, of the test or of the code, and is the next thing to mend.
 """
 
 import subprocess
@@ -39,8 +39,16 @@ class Alone:
     def __init__(self) -> None:
         self.failed: list[str] = []
         self.unsteady: list[str] = []
+        self.collected: set[str] = set()
+        self.reported: set[str] = set()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        """Every process of tests says what it collected: all say the same."""
+        self.collected.update(ids)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.reported.add(report.nodeid)
         if report.failed and report.nodeid not in self.failed:
             self.failed.append(report.nodeid)
 
@@ -48,6 +56,8 @@ class Alone:
         if exitstatus != pytest.ExitCode.TESTS_FAILED or not 0 < len(self.failed) <= FEW:
             return
         if any(is_strict(nodeid) for nodeid in self.failed):
+            return
+        if not self.collected <= self.reported:  # a process died, and the tests that it had left were not run
             return
         if all(passes_alone(nodeid) for nodeid in self.failed):
             self.unsteady = self.failed

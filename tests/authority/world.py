@@ -3,11 +3,11 @@
 import asyncio
 import contextlib
 import shutil
-import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
+
+from tests.places import new_folder
 
 from adjourn import AdjournError, Agent, Flow, Interrupt, Policy, Run, RunFailed, Runtime, Tool, ToolContext, ask, tool
 from adjourn.core.authority import violations
@@ -21,7 +21,6 @@ from adjourn.testing.scripted import ScriptedModel, call
 
 LIMIT = 60.0
 """Seconds after which a test that waits for something has failed."""
-SHM = Path("/dev/shm")
 WORDS = 9
 """So often a model that has nothing more to do may be asked."""
 GATES = ("approval", "in_doubt")
@@ -213,7 +212,7 @@ STORES = ("memory", "sqlite")
 @asynccontextmanager
 async def a_store(kind: str, now: Callable[[], float]) -> AsyncGenerator[Store]:
     """An empty store of this kind. SQLite's file is in memory if the machine can."""
-    folder = Path(tempfile.mkdtemp(prefix="adjourn-", dir=SHM if SHM.is_dir() else None))
+    folder = new_folder()
     store = MemoryStore(now=now) if kind == "memory" else SQLiteStore(str(folder / "runs.db"), now=now)
     try:
         yield store

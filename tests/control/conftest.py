@@ -1,7 +1,6 @@
 """A database file, a ledger beside it, a worker in another process, and a desk here that can only read and command."""
 
 import shutil
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,23 +8,17 @@ from typing import Any
 import pytest
 from tests.control.process import Process
 from tests.control.world import Ledger
+from tests.places import new_folder
 
 from adjourn import Run, Runtime
 from adjourn.core.records import AnyRecord
 
-SHM = Path("/dev/shm")
-
 Begin = Callable[..., Awaitable[Process]]
-
-
-def make_folder() -> Path:
-    """In memory if the machine can: an fsync there costs nothing, and processes share it all the same."""
-    return Path(tempfile.mkdtemp(prefix="adjourn-", dir=SHM if SHM.is_dir() else None))
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    place = make_folder()
+    place = new_folder()
     yield place
     shutil.rmtree(place, ignore_errors=True)
 
@@ -78,7 +71,7 @@ class Office:
 @pytest.fixture(scope="session")
 async def office() -> AsyncIterator[Office]:
     """One for all tests: they tell their runs apart by their ids. Its worker looks for parked runs more often than it would."""
-    place = make_folder()
+    place = new_folder()
     ledger = Ledger(place / "ledger")
     worker = await Process.begin(
         str(place / "runs.db"), ledger, "solo", "boss", "queued", "quorum", grace=0.5, sweep=0.1

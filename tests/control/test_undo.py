@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.control.conftest import SHM
 from tests.control.lives import Stage, stage
 from tests.control.world import call, does, says, script
+from tests.places import place
 
 from adjourn.core.records import CancelAsked, Intended, RunCancelled, RunCompleted
 
@@ -104,8 +104,8 @@ async def test_three_effects_are_undone_for_every_way_their_undos_can_go(folder:
 
 def of_five(how: tuple[str, ...], answers: tuple[str, ...], again: bool) -> None:
     async def work() -> None:
-        with tempfile.TemporaryDirectory(dir=SHM if SHM.is_dir() else None) as place:
-            async with stage(Path(place)) as on:
+        with tempfile.TemporaryDirectory(dir=place()) as folder:
+            async with stage(Path(folder)) as on:
                 await campaign(on, how, answers, again=again)
 
     asyncio.run(work())

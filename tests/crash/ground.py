@@ -1,7 +1,6 @@
 """Where lives are lived: a folder with its database in it, or with one of a server of its own."""
 
 import shutil
-import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -9,9 +8,9 @@ from pathlib import Path
 
 import psycopg
 from tests.crash.life import ADDRESS
+from tests.places import new_folder
 from tests.stores.postgres.server import PostgresServer
 
-SHM = Path("/dev/shm")
 LIMIT = 30.0
 
 
@@ -23,7 +22,7 @@ class Folders:
     @contextmanager
     def place(self) -> Generator[Path]:
         """A folder in memory if the machine has that: a process that dies leaves the same there as on a disk."""
-        folder = Path(tempfile.mkdtemp(prefix="adjourn-crash-", dir=SHM if SHM.is_dir() else None))
+        folder = new_folder("adjourn-crash-")
         yield folder
         shutil.rmtree(folder)
 

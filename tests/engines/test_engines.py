@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from itertools import count
@@ -14,6 +13,7 @@ from tests.engines.fleet import ENGINES, LIMIT, STORES, Fleet, check_journals, c
 from tests.engines.restate_server import restate
 from tests.engines.temporal_server import TemporalServer, temporal
 from tests.engines.world import CALLS, boss, counts, orders
+from tests.places import new_folder
 from tests.runtime.world import changed, naps, refunds
 
 from adjourn import Completed, Paused, Run, Runtime
@@ -23,13 +23,12 @@ __all__ = ["restate", "temporal"]  # fixtures
 NEVER, SOON = 600.0, 1.0
 """Seconds that the sweep leaves a run to its engine."""
 QUEUES = count(1)
-SHM = Path("/dev/shm")
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    place = tempfile.mkdtemp(prefix="adjourn-engines-", dir=SHM if SHM.is_dir() else None)
-    yield Path(place)
+    place = new_folder("adjourn-engines-")
+    yield place
     shutil.rmtree(place, ignore_errors=True)
 
 

@@ -6,12 +6,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.places import new_folder
 
 from adjourn import (
     Agent,
@@ -40,13 +40,12 @@ from adjourn.testing import env
 from adjourn.testing.scripted import ScriptedModel, call
 
 LIMIT = 20.0
-SHM = Path("/dev/shm")
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    place = tempfile.mkdtemp(prefix="adjourn-", dir=SHM if SHM.is_dir() else None)
-    yield Path(place)
+    place = new_folder()
+    yield place
     shutil.rmtree(place)
 
 

@@ -21,9 +21,11 @@ def pytest_configure(config):
 BESIDE = "def test_{n}(): from_before.append(1); assert len(from_before) == 1\n"
 WRONG = "def test_{n}(): assert 2 == 1, 'the refund ran twice'\n"
 RIGHT = "def test_{n}(): pass\n"
+# Its process ends where another test has run before it.
+DIES = "def test_{n}(): from_before.append(1); len(from_before) == 1 or __import__('os')._exit(3)\n"
 
 
-def outcome(folder: Path, room: str, *tests: str) -> tuple[int, str]:
+def outcome(folder: Path, room: str, *tests: str, restarts: int = 0) -> tuple[int, str]:
     """The exit code and the output of a run of these tests."""
     (folder / "tests" / room).mkdir(parents=True)
     (folder / "conftest.py").write_text(CONFTEST)
@@ -42,6 +44,8 @@ def outcome(folder: Path, room: str, *tests: str) -> tuple[int, str]:
         "1",
         "-p",
         "no:cacheprovider",
+        "--max-worker-restart",
+        str(restarts),
         "--alone",
         "tests",
     ]
@@ -68,6 +72,17 @@ def test_what_passes_alone_is_named_and_the_run_is_green(tmp_path: Path) -> None
 )
 def test_every_other_failure_is_red(room: str, tests: list[str], tmp_path: Path) -> None:
     code, said = outcome(tmp_path, room, *tests)
+    assert code == 1 and "UNSTEADY" not in said
+
+
+def test_a_run_goes_on_without_the_process_that_died_and_its_test_is_tried_alone(tmp_path: Path) -> None:
+    code, said = outcome(tmp_path, "server", RIGHT, DIES, DIES, RIGHT, restarts=1)
+    assert code == 0 and "test_one.py::test_2" in said.partition("UNSTEADY")[2], said
+    assert "1 failed, 3 passed" in said
+
+
+def test_a_run_in_which_a_process_died_and_tests_were_left_out_is_red(tmp_path: Path) -> None:
+    code, said = outcome(tmp_path, "server", RIGHT, DIES, DIES, RIGHT, restarts=0)
     assert code == 1 and "UNSTEADY" not in said
 
 

@@ -1,16 +1,14 @@
 """A database file, a ledger beside it, and processes that are gone when the test is."""
 
 import shutil
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.places import new_folder
 from tests.runtime.process import Process
 from tests.runtime.world import Ledger
-
-SHM = Path("/dev/shm")
 
 Begin = Callable[..., Awaitable[Process]]
 
@@ -18,8 +16,8 @@ Begin = Callable[..., Awaitable[Process]]
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """In memory if the machine can: an fsync there costs nothing, and processes share it all the same."""
-    place = tempfile.mkdtemp(prefix="adjourn-", dir=SHM if SHM.is_dir() else None)
-    yield Path(place)
+    place = new_folder()
+    yield place
     shutil.rmtree(place)
 
 

@@ -1,10 +1,8 @@
 """Random lives of a run, on a memory store and on SQLite or PostgreSQL in lockstep, against a small model of what may happen."""
 
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +16,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from tests.places import new_folder
 from tests.runtime.simulation import RUN, TOOLS, Simulation
 from tests.stores.postgres.server import PostgresServer
 
@@ -40,7 +39,6 @@ from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.runtime.runtime import Runtime
 from adjourn.testing.scripted import ScriptedModel
 
-SHM = Path("/dev/shm")
 FREE = ("look", "step one", "step two")
 """What needs no intent of its own."""
 ONCE = ("pay", "pay_gated", "send", "book")
@@ -68,7 +66,7 @@ class Life(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = tempfile.mkdtemp(prefix="adjourn-", dir=SHM if SHM.is_dir() else None)
+        self.folder = new_folder()
         self.sims: list[Simulation] = []
         self.said: list[str] = []
         self.halts: dict[str, list[tuple[int, int]]] = {}

@@ -1,24 +1,22 @@
 """A server that is up, clients of every role, a folder for files."""
 
 import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from tests.places import new_folder
 from tests.server.world import Client, programs, users_with_roles
 
 import adjourn.testing.store_contract  # noqa: F401  # pyright: ignore[reportUnusedImport]  its promises' assertions are rewritten before anybody else imports them
 from adjourn.server import Serving, Users, serving
 
-SHM = Path("/dev/shm")
-
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """In memory if the machine can: an fsync there costs nothing, and processes share it all the same."""
-    place = tempfile.mkdtemp(prefix="adjourn-", dir=SHM if SHM.is_dir() else None)
-    yield Path(place)
+    place = new_folder()
+    yield place
     shutil.rmtree(place)
 
 

@@ -5,21 +5,18 @@ Whoever may not: nothing runs, nothing is recorded, and those who may still can.
 
 import os
 import shutil
-import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.places import new_folder
 from tests.server.verbs import BOOK, HOLDING, ROLES, VERBS, Case, Verb, programs, settled
 from tests.server.world import Client
 
 from adjourn.server import Serving, Users, serving
 from adjourn.server.api.operations import OPERATIONS
 from adjourn.stores.protocol import Filter
-
-SHM = Path("/dev/shm")
 
 
 @dataclass
@@ -42,7 +39,7 @@ class Office:
 @pytest.fixture(scope="module")
 async def office() -> AsyncIterator[Office]:
     """One server on a file for all cases; each case has a run of its own."""
-    folder = Path(tempfile.mkdtemp(prefix="adjourn-", dir=SHM if SHM.is_dir() else None))
+    folder = new_folder()
     os.environ[BOOK] = str(folder / "book")
     users = Users()
     keys = {role: users.add(f"{role} of the house", role) for role in ("viewer", "operator", "approver", "admin")}

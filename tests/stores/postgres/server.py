@@ -5,7 +5,6 @@ import pwd
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,13 +15,12 @@ from typing import Self
 import psycopg
 import pytest
 from tests.local_server import LIMIT, LocalServer, skip_without
+from tests.places import every_place, place
 
 from adjourn.stores.postgres.connections import connect
 from adjourn.stores.postgres.migrations import bring_up_to_date
 
 PLACES = "/usr/lib/postgresql/*/bin"
-SHM = Path("/dev/shm")
-PLACE = SHM if SHM.is_dir() else Path(tempfile.gettempdir())
 PREFIX = "adjourn-pg-"
 OWNER = "owner"
 """Who made the folder: the process's id. A test process that was killed leaves its server and its folder behind."""
@@ -65,9 +63,9 @@ class PostgresServer(LocalServer):
     ends_by = signal.SIGINT
     """It cuts connections and writes a checkpoint; SIGQUIT is a crash."""
 
-    def __init__(self, bin: Path, place: Path = PLACE) -> None:
+    def __init__(self, bin: Path, folder: Path | None = None) -> None:
         _remove_the_abandoned()
-        super().__init__(PREFIX, place)
+        super().__init__(PREFIX, folder or place())
         self._bin, self._user = bin, account()
         self._numbers = count(1)
         self._made: list[str] = []
@@ -172,7 +170,7 @@ def postgres() -> Iterator[PostgresServer]:
 
 def _remove_the_abandoned() -> None:
     """End the servers whose test process is gone, and remove their folders: each may hold gigabytes of memory."""
-    for folder in PLACE.glob(f"{PREFIX}*"):
+    for folder in (found for each in every_place() for found in each.glob(f"{PREFIX}*")):
         with suppress(OSError, ValueError):
             owner = int((folder / OWNER).read_text())
             if Path(f"/proc/{owner}").exists():
