@@ -4,9 +4,9 @@ import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, overload
+from typing import Any, Literal, Unpack, overload
 
-from adjourn.bodies.retries import checked_retries
+from adjourn.bodies.body import BodyOptions, Declared
 from adjourn.bodies.secret_types import Secret, secret_mark
 from adjourn.bodies.signature import (
     ArgumentError,
@@ -21,8 +21,8 @@ from adjourn.core.action_digest import digest
 from adjourn.core.call_phrase import check_template, phrase
 from adjourn.core.codec import plain
 from adjourn.core.conversation_state import OUTPUT_TOOL
-from adjourn.core.duration import Duration, seconds
-from adjourn.core.effect import Effect
+from adjourn.core.duration import Duration
+from adjourn.core.effect import EffectName
 from adjourn.core.messages import Reply, ToolSpec
 from adjourn.core.policy_rule import Rule, Verdict
 from adjourn.core.schema import STEPS, check, check_defaults, check_schema
@@ -31,13 +31,21 @@ from adjourn.driver.schema_check import INLINE
 from adjourn.driver.threads import in_thread
 from adjourn.errors import InvalidAnswer, InvalidDefinition
 
-EffectName = Literal["read", "idempotent", "verifiable", "unsafe"]
 PolicyName = Literal["allow", "ask", "deny"]
 KNOWN = 256
 """Of so many different arguments a tool with a given schema remembers whether they fit."""
 
 
-class Tool:
+class ToolOptions(BodyOptions, total=False):
+    """What `@tool` may say of a function; see `Tool`."""
+
+    policy: PolicyName | None
+    isolate: bool
+    env: Sequence[str]
+    describe: str
+
+
+class Tool(Declared):
     """A tool with an explicit schema. From a function: `@tool`.
 
     Args:
@@ -89,27 +97,27 @@ class Tool:
         describe: str = "",
     ) -> None:
         _check_name(name)
-        _check_functions(name, run, undo, verify)
+        if not callable(run):
+            raise InvalidDefinition(f"tool {name!r}: run must be a function, got {run!r}")
         if policy not in (None, "allow", "ask", "deny"):
             raise InvalidDefinition(
                 f"tool {name!r}: policy= must be 'allow', 'ask' or 'deny', got {policy!r}"
             )
-        try:
-            self.effect = Effect(effect)
-        except ValueError:
-            raise InvalidDefinition(
-                f"tool {name!r}: effect= must be 'read', 'idempotent', 'verifiable' or "
-                f"'unsafe', got {effect!r}"
-            ) from None
-        if (self.effect == Effect.VERIFIABLE) != (verify is not None):
-            raise InvalidDefinition(f"tool {name!r}: effect='verifiable' and verify= go together")
+        self._declare(
+            f"tool {name!r}",
+            effect=effect,
+            undo=undo,
+            verify=verify,
+            timeout=timeout,
+            settle=settle,
+            key_ttl=key_ttl,
+            retries=retries,
+            backoff=backoff,
+        )
+        check_takes(undo, 3, f"tool {name!r}: undo takes (ctx, args, result)")
+        check_takes(verify, 2, f"tool {name!r}: verify takes (ctx, args)")
         self.name, self.description, self.run = name, description, run
-        self.undo, self.verify, self.policy, self.isolate = undo, verify, policy, isolate
-        self.timeout = None if timeout is None else seconds(timeout, "timeout")
-        self.settle = (self.timeout or 0.0) if settle is None else seconds(settle, "settle")
-        self.key_ttl = 0.0 if key_ttl is None else seconds(key_ttl, "key_ttl")
-        self.retries = checked_retries(f"tool {name!r}", retries, self.effect)
-        self.backoff = seconds(backoff, "backoff")
+        self.policy, self.isolate = policy, isolate
         self._given = input_schema
         self._problems: dict[str, str] = {}
         if input_schema is None:
@@ -396,10 +404,6 @@ class Tool:
             return [], {**named, rest[0]: args}
         return [], {**named, **args}
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function itself, outside of any run."""
-        return self.run(*args, **kwargs)
-
     def __repr__(self) -> str:
         return f"Tool({self.name!r}, effect={self.effect.value!r})"
 
@@ -419,16 +423,6 @@ async def drawn_for(tools: Mapping[str, Tool], reply: Reply) -> dict[str, Any]:
             except ArgumentError:
                 pass  # the model reads why when the call is judged
     return drawn
-
-
-def _check_functions(name: str, run: Any, undo: Any, verify: Any) -> None:
-    if not callable(run):
-        raise InvalidDefinition(f"tool {name!r}: run must be a function, got {run!r}")
-    for what, function in (("undo", undo), ("verify", verify)):
-        if function is not None and not callable(function):
-            raise InvalidDefinition(f"tool {name!r}: {what}= must be a function, got {function!r}")
-    check_takes(undo, 3, f"tool {name!r}: undo takes (ctx, args, result)")
-    check_takes(verify, 2, f"tool {name!r}: verify takes (ctx, args)")
 
 
 def _check_name(name: Any) -> None:
@@ -455,18 +449,7 @@ def tool(
     *,
     name: str | None = None,
     description: str | None = None,
-    effect: EffectName = "unsafe",
-    undo: Callable[..., Any] | None = None,
-    verify: Callable[..., Any] | None = None,
-    policy: PolicyName | None = None,
-    timeout: Duration | None = None,
-    settle: Duration | None = None,
-    key_ttl: Duration | None = None,
-    retries: int = 0,
-    backoff: Duration = 0.5,
-    isolate: bool = False,
-    env: Sequence[str] = (),
-    describe: str = "",
+    **options: Unpack[ToolOptions],
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     function: Callable[..., Any] | None = None,

@@ -5,11 +5,10 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from adjourn.agent.tool import Tool
-from adjourn.bodies.body import Unrecorded, Work
+from adjourn.bodies.body import Body, Unrecorded, Work
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.core.call import Call
 from adjourn.core.codec import legible, plain
-from adjourn.core.effect import Effect
 from adjourn.core.records import Fact, Returned
 from adjourn.driver.program import StepHandle
 from adjourn.errors import NotJSON
@@ -20,40 +19,12 @@ if TYPE_CHECKING:
 log = logging.getLogger("adjourn.tool")
 
 
-class ToolBody:
-    """See `bodies.body.Body`. What a tool's body gives, or the text of its error, is for the model
-    to read."""
+class ToolBody(Body):
+    """What a tool's body gives, or the text of its error, is for the model to read."""
 
     def __init__(self, tool: Tool, call: Call, after: "AfterTool | None" = None) -> None:
-        self.tool, self.call, self._after = tool, call, after
-
-    @property
-    def name(self) -> str:
-        return self.tool.name
-
-    @property
-    def function(self) -> Callable[..., Any]:
-        return self.tool.run
-
-    @property
-    def effect(self) -> Effect:
-        return self.tool.effect
-
-    @property
-    def timeout(self) -> float | None:
-        return self.tool.timeout
-
-    @property
-    def settle(self) -> float:
-        return self.tool.settle
-
-    @property
-    def retries(self) -> int:
-        return self.tool.retries
-
-    @property
-    def backoff(self) -> float:
-        return self.tool.backoff
+        super().__init__(tool, call)
+        self.tool, self._after = tool, after
 
     @property
     def undo(self) -> Callable[..., Any] | None:
@@ -81,9 +52,6 @@ class ToolBody:
         if self._after is None:
             return fact
         return await self._after.seen(fact, desk)
-
-    def context(self, desk: StepHandle, call: Call) -> ToolContext:
-        return ToolContext(desk, call)
 
     def work(self, context: ToolContext) -> Work | Coroutine[Any, Any, Any]:
         values, args = self.tool.read(self.call.args)
@@ -152,9 +120,3 @@ class ToolBody:
         log.error("tool %s ran, but its result cannot be recorded: %s", self.name, why)
         text = legible(f"it ran, but its result cannot be recorded: {why}")
         return Returned(call=self.call.id, error=text, why="unrecorded", took=took)
-
-    def failed(self, fact: Returned, error: BaseException, desk: StepHandle) -> Fact:
-        return fact
-
-    def paused(self, fact: Fact, context: ToolContext, desk: StepHandle) -> Fact:
-        return fact

@@ -1,13 +1,15 @@
 """Trying a body again that has failed: how often, and when. Attempts are counted in the journal."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from adjourn.bodies.body import Body
 from adjourn.core.codec import legible
 from adjourn.core.effect import Effect
 from adjourn.core.records import Faulted
 from adjourn.driver.program import StepHandle
 from adjourn.errors import InvalidDefinition, ToolFailed
+
+if TYPE_CHECKING:
+    from adjourn.bodies.body import Body
 
 LONGEST = 300.0
 """Seconds between two attempts, at most."""
@@ -37,7 +39,7 @@ def checked_retries(what: str, retries: Any, effect: Effect) -> int:
     return retries
 
 
-def again(body: Body, error: BaseException, text: str, desk: StepHandle) -> Faulted | None:
+def again(body: "Body", error: BaseException, text: str, desk: StepHandle) -> Faulted | None:
     """The fact that has a failed body tried again; None if it has failed for good. A `ToolFailed`
     is the body's last word."""
     fault = desk.state.faults.get(body.call.id)

@@ -14,7 +14,7 @@ from adjourn.cli.person import Person
 from adjourn.cli.terminal.console import err, out, print_json, say
 from adjourn.cli.terminal.format import DIM, brief
 from adjourn.cli.terminal.interrupt import list_line, title
-from adjourn.cli.terminal.prompt import DecideLater, confirm
+from adjourn.cli.terminal.prompt import agreed
 from adjourn.core.interrupt import Interrupt
 from adjourn.runtime.retry_verbs import Retried
 from adjourn.runtime.runtime import Runtime
@@ -39,10 +39,7 @@ class Alike:
                     style="yellow",
                 )
             )
-        try:
-            return confirm(f"Retry {self.count} like this?")
-        except (DecideLater, KeyboardInterrupt):
-            return False
+        return agreed(f"Retry {self.count} like this?")
 
     def print_wanted(self, everything: bool, as_json: bool) -> None:
         """Say what a retry would try again; nothing is changed.

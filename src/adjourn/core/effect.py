@@ -2,6 +2,9 @@
 died."""
 
 from enum import StrEnum
+from typing import Literal
+
+EffectName = Literal["read", "idempotent", "verifiable", "unsafe"]
 
 
 class Effect(StrEnum):

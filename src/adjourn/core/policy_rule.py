@@ -13,7 +13,7 @@ import msgspec
 from adjourn.core.action_digest import digest
 from adjourn.core.argument_conditions import Condition, condition
 from adjourn.core.duration import Duration, optional_seconds
-from adjourn.core.effect import Effect
+from adjourn.core.effect import Effect, EffectName
 from adjourn.core.ids import is_undo
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.schema_document import possible
@@ -381,9 +381,6 @@ def _at(args: Any, path: list[str]) -> list[Any]:
             return []
         args = cast("dict[str, Any]", args)[name]
     return [args]
-
-
-EffectName = Literal["read", "idempotent", "verifiable", "unsafe"]
 
 
 def allow(

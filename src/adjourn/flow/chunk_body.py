@@ -1,11 +1,10 @@
 """A chunk, as what runs it sees it."""
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from adjourn.bodies.body import Work
+from adjourn.bodies.body import Body, Work
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.core.call import Call
 from adjourn.core.codec import legible, plain, text_of
@@ -22,57 +21,19 @@ NO_HANDLE = "no_handle"
 PLAIN_CALLS = "; pause_for, emit and publish of the context are plain calls, without await"
 
 
-class ChunkBody:
-    """See `bodies.body.Body`. With a chunk's result stand its changes to the state and its events;
-    an error of it fails the run, which can be resumed, and what runs beside it finishes."""
+class ChunkBody(Body):
+    """With a chunk's result stand its changes to the state and its events; an error of it fails the
+    run, which can be resumed, and what runs beside it finishes."""
 
     def __init__(self, chunk: Chunk, call: Call, *, handle: bool = True) -> None:
-        self.chunk, self.call, self.handle = chunk, call, handle
-
-    @property
-    def name(self) -> str:
-        return self.chunk.name
-
-    @property
-    def function(self) -> Callable[..., Any]:
-        return self.chunk.run
+        super().__init__(chunk, call)
+        self.chunk, self.handle = chunk, handle
 
     @property
     def effect(self) -> Effect:
         if self.call.kind == "test":
             return Effect.READ
         return self.chunk.effect
-
-    @property
-    def timeout(self) -> float | None:
-        return self.chunk.timeout
-
-    @property
-    def settle(self) -> float:
-        return self.chunk.settle
-
-    @property
-    def retries(self) -> int:
-        return self.chunk.retries
-
-    @property
-    def backoff(self) -> float:
-        return self.chunk.backoff
-
-    @property
-    def undo(self) -> Callable[..., Any] | None:
-        return self.chunk.undo
-
-    @property
-    def verify(self) -> Callable[..., Any] | None:
-        return self.chunk.verify
-
-    @property
-    def redacts(self) -> bool:
-        return False
-
-    async def after(self, fact: Fact, desk: StepHandle) -> Fact:
-        return fact
 
     def context(self, desk: StepHandle, call: Call) -> FlowContext:
         flow = desk.state.flow
@@ -81,9 +42,6 @@ class ChunkBody:
 
     def work(self, context: ToolContext) -> Work:
         return Work(self.chunk.run, [context], {})
-
-    def arguments(self) -> Any:
-        return self.call.args
 
     def returned(self, context: ToolContext, value: Any, took: float, desk: StepHandle) -> Fact:
         call = self.call

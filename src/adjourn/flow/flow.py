@@ -2,15 +2,15 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast, overload
 
 import msgspec
 
 from adjourn.agent.agent import Agent
 from adjourn.agent.agent_tool import family
+from adjourn.bodies.body import BodyOptions
 from adjourn.core.action_digest import digest
 from adjourn.core.codec import plain
-from adjourn.core.duration import Duration
 from adjourn.core.graph import (
     FlowItem,
     Graph,
@@ -25,7 +25,7 @@ from adjourn.core.ids import checked_event, checked_name, label_of
 from adjourn.core.stop_conditions import MaxSteps, Stop, guarded
 from adjourn.errors import InvalidDefinition, NoOneToAnswer, RunFailed, bare
 from adjourn.flow.builder import Chain, Node, OpenBlock
-from adjourn.flow.chunk import Chunk, EffectName, names
+from adjourn.flow.chunk import Chunk, names
 from adjourn.flow.execution import Execution
 from adjourn.flow.flow_program import FlowProgram
 from adjourn.flow.graph_check import check_graph
@@ -80,15 +80,8 @@ class Flow(Definition[dict[str, Any]]):
         self,
         *,
         name: str | None = None,
-        effect: EffectName = "unsafe",
-        undo: Callable[[Any, Any, Any], Any] | None = None,
-        verify: Callable[[Any, Any], Any] | None = None,
-        timeout: Duration | None = None,
-        settle: Duration | None = None,
-        key_ttl: Duration | None = None,
-        retries: int = 0,
-        backoff: Duration = 0.5,
         resources: Iterable[str] = (),
+        **options: Unpack[BodyOptions],
     ) -> Callable[[Callable[[Any], Any]], Chunk]: ...
     def chunk(self, function: Any = None, *, name: str | None = None, **options: Any) -> Any:
         """Make a chunk of a function, sync (run in a thread) or async, with one parameter: the

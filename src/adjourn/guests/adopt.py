@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from adjourn.agent.agent import Agent
 from adjourn.agent.agent_tool import AgentTool
-from adjourn.agent.tool import EffectName, Tool
+from adjourn.agent.tool import Tool
 from adjourn.agent.toolset import Toolset
+from adjourn.core.effect import EffectName
 from adjourn.core.policy import Policy
 from adjourn.core.policy_rule import Rule, Verdict
 from adjourn.core.stop_conditions import MaxSteps, Stop

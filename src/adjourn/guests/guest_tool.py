@@ -6,11 +6,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeVar, cast, get_type_hints
 
 from adjourn.agent.dict_tool import DictTool
-from adjourn.agent.tool import EffectName, PolicyName
+from adjourn.agent.tool import PolicyName
 from adjourn.bodies.body import Unrecorded
 from adjourn.bodies.secret_types import secret_in
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.core.codec import text_of
+from adjourn.core.effect import EffectName
 from adjourn.core.secret_places import has_secrets
 from adjourn.errors import InvalidDefinition
 

@@ -8,12 +8,13 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from adjourn.agent.tool import EffectName, PolicyName
+from adjourn.agent.tool import PolicyName
 from adjourn.agent.toolset import ToolsetContext
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.core.action_digest import digest
 from adjourn.core.codec import plain, text_of
 from adjourn.core.duration import Duration
+from adjourn.core.effect import EffectName
 from adjourn.errors import InvalidDefinition
 from adjourn.mcp.mcp_tool import McpCall, McpTool
 from adjourn.mcp.server_address import Address, Server, address

@@ -22,7 +22,7 @@ from adjourn.cli.person import person
 from adjourn.cli.suggestions import check_runs_of
 from adjourn.cli.terminal.console import is_attended, out, print_json, say
 from adjourn.cli.terminal.format import DIM, count, status_mark
-from adjourn.cli.terminal.prompt import DecideLater, confirm
+from adjourn.cli.terminal.prompt import agreed
 from adjourn.core.status import RunStatus
 from adjourn.errors import Invalid
 from adjourn.runtime.bulk_verbs import MOST, BulkOutcome, BulkVerb
@@ -118,11 +118,7 @@ def _agree(verb: BulkVerb, found: list[BulkOutcome]) -> None:
     _print(found[:SHOWN], False, would=True)
     if len(found) > SHOWN:
         say(Text(f"and {len(found) - SHOWN} more", style=DIM))
-    try:
-        agreed = confirm(f"{verb.capitalize()} {count(len(found), 'run')}?")
-    except (DecideLater, KeyboardInterrupt):
-        agreed = False
-    if not agreed:
+    if not agreed(f"{verb.capitalize()} {count(len(found), 'run')}?"):
         raise Invalid("the runs were left as they are", consequence="nothing was done")
 
 

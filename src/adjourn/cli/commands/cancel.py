@@ -13,7 +13,7 @@ from adjourn.cli.person import person
 from adjourn.cli.terminal.console import Line, is_attended, out, print_json, say
 from adjourn.cli.terminal.format import DIM, arguments
 from adjourn.cli.terminal.hints import command
-from adjourn.cli.terminal.prompt import DecideLater, confirm
+from adjourn.cli.terminal.prompt import agreed
 from adjourn.core.status import CANCELS, ENDED, Status
 from adjourn.errors import Invalid
 from adjourn.runtime.runtime import Runtime
@@ -96,7 +96,8 @@ def _meant(db: str | None, run: str, yes: bool) -> Found:
         )
     while found.preview is not None:
         say(*preview_lines(found.preview))
-        if not _agreed(id, found.preview):
+        undoing = undo_words(found.preview) or "nothing"
+        if not agreed(f"Cancel {visible(id)} and undo {undoing}?"):
             raise Invalid(f"{id!r} was left as it is", consequence="nothing was cancelled")
         now = _look(db, id)
         if now.preview == found.preview:
@@ -104,13 +105,6 @@ def _meant(db: str | None, run: str, yes: bool) -> Found:
         say(Text("What it would do has changed while you were reading:", style="yellow"))
         found = now
     return found
-
-
-def _agreed(id: str, preview: CancelPreview) -> bool:
-    try:
-        return confirm(f"Cancel {visible(id)} and undo {undo_words(preview) or 'nothing'}?")
-    except (DecideLater, KeyboardInterrupt):
-        return False
 
 
 def _print_found(found: Found, as_json: bool) -> None:

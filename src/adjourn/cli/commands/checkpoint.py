@@ -17,7 +17,13 @@ from rich.text import Text
 
 from adjourn.agent.agent import Agent
 from adjourn.cli.commands.run import EARLIER, decider_here, view_of
-from adjourn.cli.doctor.finding import Finding, exit_of, fine, look, print_findings, wrong
+from adjourn.cli.doctor.finding import (
+    Finding,
+    fine,
+    look,
+    report_findings,
+    wrong,
+)
 from adjourn.cli.error_report import says
 from adjourn.cli.foreground import Foreground
 from adjourn.cli.interrupt_lookup import full_digest
@@ -206,11 +212,7 @@ def verify(
     """Verify a checkpoint's digest, its signature (with ADJOURN_SECRET) and, if given, that it fits
     an agent or flow."""
     found = list(_verified(_read(file, db), program_of(program) if program else None))
-    if as_json:
-        print_json([f.as_json() for f in found])
-    else:
-        print_findings(found, out())
-    raise typer.Exit(exit_of(found))
+    report_findings(found, as_json)
 
 
 def _verified(data: bytes, program: Agent[Any] | Flow | None) -> list[Finding]:

@@ -13,7 +13,7 @@ import typer
 from rich.text import Text
 
 from adjourn.cli.doctor.checks import is_whole
-from adjourn.cli.doctor.finding import exit_of, print_findings
+from adjourn.cli.doctor.finding import report_findings
 from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import address_of, database_of, with_runtime
 from adjourn.cli.options import By, Db, Json, Reason, option
@@ -429,8 +429,4 @@ def check(db: Db = None, as_json: Json = False) -> None:
     """Check a database: its structure, every journal and the audit. Exits with 1 if it is
     damaged."""
     found = asyncio.run(is_whole(database_of(db), db, deep=True))
-    if as_json:
-        print_json([f.as_json() for f in found])
-    else:
-        print_findings(found, out())
-    raise typer.Exit(exit_of(found))
+    report_findings(found, as_json)

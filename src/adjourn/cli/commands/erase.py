@@ -16,7 +16,7 @@ from adjourn.cli.terminal.console import is_attended, out, print_json
 from adjourn.cli.terminal.console import say as tell
 from adjourn.cli.terminal.format import DIM, count
 from adjourn.cli.terminal.hints import command
-from adjourn.cli.terminal.prompt import DecideLater, confirm
+from adjourn.cli.terminal.prompt import agreed
 from adjourn.errors import Invalid, UnknownRun
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.erasure import Hold
@@ -102,10 +102,7 @@ def _print_wanted(db: str | None, run: str, whole: bool, as_json: bool) -> None:
     if as_json:
         print_json({"run_id": id, "title": title, "whole": whole, "dry_run": True})
         return
-    if whole:
-        more = ", and every other run of its conversation"
-    else:
-        more = ""
+    more = ", and every other run of its conversation" if whole else ""
     out().print(f"Would erase {visible(id)}{more}: {visible(title)}")
     tell(Text("Nothing was erased.", style=DIM))
 
@@ -125,15 +122,8 @@ def _meant(db: str | None, run: str, reason: str, yes: bool, whole: bool) -> str
             advice=f"give the full id of the run and --yes: {again}",
         )
     tell(f"  {visible(id)}  {visible(title)}")
-    try:
-        if whole:
-            what = "it, and in every run of its conversation"
-        else:
-            what = "it"
-        agreed = confirm(f"Erase everything that is in {what}? It cannot be undone.")
-    except (DecideLater, KeyboardInterrupt):
-        agreed = False
-    if not agreed:
+    what = "it, and in every run of its conversation" if whole else "it"
+    if not agreed(f"Erase everything that is in {what}? It cannot be undone."):
         raise Invalid(f"{id!r} was left as it is", consequence="nothing was erased")
     return id
 

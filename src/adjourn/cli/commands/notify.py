@@ -11,7 +11,7 @@ from adjourn.cli.extras import needs
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, Json
 from adjourn.cli.person import person
-from adjourn.cli.terminal.console import fit, out, print_json, say, widths
+from adjourn.cli.terminal.console import columns, out, print_json, say, widths
 from adjourn.cli.terminal.format import DIM
 from adjourn.errors import Conflict, Invalid, NotFound
 from adjourn.runtime.runtime import Runtime
@@ -136,8 +136,7 @@ def list_told(db: Db = None, as_json: Json = False, by: By = None) -> None:
     rows = [(visible(one.name), visible(one.url), _topics(one)) for one in found]
     wide = widths(rows, len)
     for row in rows:
-        line = "  ".join(fit(cell, width) for cell, width in zip(row, wide, strict=True))
-        out().print(Text(line.rstrip()))
+        out().print(Text(columns(row, wide)))
 
 
 def _topics(one: EndpointView) -> str:

@@ -11,7 +11,7 @@ from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, Json, option
 from adjourn.cli.person import person
-from adjourn.cli.terminal.console import fit, out, print_json, say, widths
+from adjourn.cli.terminal.console import numbered, out, print_json, print_table, say
 from adjourn.cli.terminal.format import DIM, count, duration, money
 from adjourn.cli.times import past_time
 from adjourn.runtime.runtime import Runtime
@@ -146,16 +146,6 @@ def _span(seconds: float | None) -> str:
 
 
 def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    if not rows:
-        return
-    wide = widths([head, *rows], len)
-    out().print("", Text(_line(head, wide), style=DIM))
-    for row in rows:
-        out().print(_line(row, wide))
-
-
-def _line(cells: Sequence[str], wide: Sequence[int]) -> str:
-    """The name at the left, numbers at the right."""
-    first = fit(cells[0], wide[0])
-    rest = [cell.rjust(width) for cell, width in zip(cells[1:], wide[1:], strict=True)]
-    return "  ".join([first, *rest]).rstrip()
+    if rows:
+        out().print("")
+        print_table(head, rows, numbered)

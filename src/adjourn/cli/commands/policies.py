@@ -3,13 +3,12 @@
 from typing import Annotated
 
 import typer
-from rich.cells import cell_len
 from rich.text import Text
 
 from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import Db, Json, option
-from adjourn.cli.terminal.console import fit, out, print_json, say, widths
+from adjourn.cli.terminal.console import print_json, print_table, say
 from adjourn.cli.terminal.format import DIM, count
 from adjourn.cli.times import past_time
 from adjourn.runtime.runtime import Runtime
@@ -42,15 +41,11 @@ def policies_(
     if not found.rules:
         say(Text("No rule has asked a person since then.", style=DIM))
         return
-    cells: list[list[str]] = [list(HEAD)]
+    rows: list[list[str]] = []
     for use in found.rules:
         numbers = (use.asked, use.approved, use.denied, use.answered, use.expired, use.open)
-        cells.append([visible(use.agent), visible(use.rule), *map(str, numbers)])
-    wide = widths(cells, cell_len)
-    terminal = out()
-    for row in cells:
-        padded = [fit(cell, wide[at]) for at, cell in enumerate(row)]
-        terminal.print(Text("  ".join(padded).rstrip(), style=DIM if row is cells[0] else ""))
+        rows.append([visible(use.agent), visible(use.rule), *map(str, numbers)])
+    print_table(HEAD, rows)
     told = f"{count(found.counted, 'decision')} counted."
     if not found.complete:
         told += " There are more: these are the newest."

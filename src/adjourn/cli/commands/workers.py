@@ -8,7 +8,7 @@ from rich.text import Text
 from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import Db, Json
-from adjourn.cli.terminal.console import fit, out, print_json, say, widths
+from adjourn.cli.terminal.console import columns, out, print_json, print_table, say, widths
 from adjourn.cli.terminal.format import DIM, age, count
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.fleet_view import FleetView, LimitView, QueueView, UnfitView, WorkerView
@@ -65,24 +65,17 @@ def _print_workers(fleet: FleetView) -> None:
     advances = WORKERS.index("ADVANCES")  # the one that may be long: it gives way to the others
     others = sum(wide) - wide[advances] + 2 * (len(wide) - 1)
     wide[advances] = max(12, min(wide[advances], terminal.width - others))
-    terminal.print(Text(_line(WORKERS, wide), style=DIM))
+    terminal.print(Text(columns(WORKERS, wide), style=DIM))
     for worker, row in zip(fleet.workers, rows, strict=True):
-        line, begin = Text(_line(row, wide)), wide[0] + 2
+        line, begin = Text(columns(row, wide)), wide[0] + 2
         line.stylize(STATES[worker.state][1], begin, begin + wide[1])
         terminal.print(line)
 
 
 def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    if not rows:
-        return
-    wide = widths([head, *rows], len)
-    out().print("", Text(_line(head, wide), style=DIM))
-    for row in rows:
-        out().print(_line(row, wide))
-
-
-def _line(cells: Sequence[str], wide: Sequence[int]) -> str:
-    return "  ".join(map(fit, cells, wide)).rstrip()
+    if rows:
+        out().print("")
+        print_table(head, rows)
 
 
 def _worker_cells(worker: WorkerView, now: float) -> tuple[str, ...]:

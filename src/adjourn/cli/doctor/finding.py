@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
+import typer
 from rich.text import Text
 
-from adjourn.cli.terminal.console import Terminal, say, wrap
+from adjourn.cli.terminal.console import Terminal, out, print_json, say, wrap
 from adjourn.cli.terminal.format import DIM
 from adjourn.views.visible import visible
 
@@ -69,6 +70,15 @@ def print_findings(found: Sequence[Finding], terminal: Terminal) -> None:
             style=DIM,
         )
     )
+
+
+def report_findings(found: Sequence[Finding], as_json: bool) -> NoReturn:
+    """Print what was found, and end the process: with 1 if something is wrong."""
+    if as_json:
+        print_json([finding.as_json() for finding in found])
+    else:
+        print_findings(found, out())
+    raise typer.Exit(exit_of(found))
 
 
 def exit_of(found: Sequence[Finding]) -> int:

@@ -12,6 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from adjourn.cli.terminal.format import DIM
 from adjourn.views.visible import shown
 
 Line = str | Text
@@ -216,6 +217,29 @@ def fit(text: str, width: int) -> str:
 def widths(rows: Sequence[Sequence[str]], size: Callable[[str], int]) -> list[int]:
     """How wide each column of a table is, its heading included; `size` measures a cell."""
     return [max(map(size, column)) for column in zip(*rows, strict=True)]
+
+
+def columns(cells: Sequence[str], wide: Sequence[int]) -> str:
+    """A row of a table: every cell in its width."""
+    return "  ".join(map(fit, cells, wide)).rstrip()
+
+
+def numbered(cells: Sequence[str], wide: Sequence[int]) -> str:
+    """A row of a table: a name at the left, numbers at the right."""
+    numbers = map(str.rjust, cells[1:], wide[1:])
+    return "  ".join([fit(cells[0], wide[0]), *numbers]).rstrip()
+
+
+def print_table(
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    row_of: Callable[[Sequence[str], Sequence[int]], str] = columns,
+) -> None:
+    """Rows under their headings, every column as wide as its widest cell."""
+    wide = widths([head, *rows], cell_len)
+    out().print(Text(row_of(head, wide), style=DIM))
+    for row in rows:
+        out().print(Text(row_of(row, wide)))
 
 
 def wrap(text: str, width: int) -> list[str]:

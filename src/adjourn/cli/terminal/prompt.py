@@ -122,6 +122,14 @@ def confirm(question: str) -> bool:
             return typed == "yes"
 
 
+def agreed(question: str) -> bool:
+    """`confirm`; whoever leaves the question has not agreed."""
+    try:
+        return confirm(question)
+    except (DecideLater, KeyboardInterrupt):
+        return False
+
+
 def withdrawable(ask: Callable[[], T], withdrawn: threading.Event) -> T:
     """Ask in this thread; raises `NoLongerOpen` once the event is set."""
     _asked.withdrawn = withdrawn
