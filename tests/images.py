@@ -1,6 +1,6 @@
 """New databases of SQLite as images: a file in which all migrations are done is copied, instead of doing them for each test.
 
-Every process of tests makes its image itself, from nothing, so it is what this code makes. Tests of the store itself
+Every process of tests makes its image itself, from nothing, so it is what this code makes. Most tests of the store itself
 (`tests/stores`), and all processes that tests start, make their databases from nothing, as people do.
 """
 

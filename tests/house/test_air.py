@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.house.statements import statements
 
 SOURCE = Path(__file__).parents[2] / "src" / "adjourn"
 
@@ -44,7 +45,7 @@ def is_docstring(node: ast.AST) -> bool:
 def code_lines(text: str) -> int:
     """Lines with code: none that is empty, a comment or a docstring."""
     docstrings: set[int] = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in statements(ast.parse(text)):
         if isinstance(node, ast.Expr) and is_docstring(node):
             docstrings.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     lines: set[int] = set()

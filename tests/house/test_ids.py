@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -62,7 +61,6 @@ def _built_with(parts: list[ast.expr]) -> str:
     return next((text for text in inner if text in BUILT), "")
 
 
-@cache
 def tree(file: str) -> ast.Module:
     return ast.parse((SOURCE / file).read_text("utf-8"))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tests.house.statements import statements
 
 PACKAGE = Path(__file__).parents[2] / "src" / "adjourn"
 
@@ -120,11 +121,11 @@ def targets(node: ast.AST, package: list[str]) -> Iterator[str]:
 @cache
 def imports(file: Path) -> tuple[Import, ...]:
     """All imports of a file; every test of this module asks for them."""
-    name = file.relative_to(PACKAGE).as_posix()
+    name, text = file.relative_to(PACKAGE).as_posix(), file.read_text("utf-8")
+    tree = ast.parse(text, str(file))
+    nodes = ast.walk(tree) if "import_module" in text or "__import__" in text else statements(tree)
     return tuple(
-        Import(name, getattr(node, "lineno", 0), target)
-        for node in ast.walk(ast.parse(file.read_text("utf-8"), str(file)))
-        for target in targets(node, package_of(file))
+        Import(name, getattr(node, "lineno", 0), target) for node in nodes for target in targets(node, package_of(file))
     )
 
 

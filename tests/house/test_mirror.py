@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+from tests.house.statements import statements
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "adjourn"
 TESTS = ROOT / "tests"
@@ -30,7 +32,8 @@ def test_a_test_is_named_like_a_sentence() -> None:
     short = {
         f"{path.relative_to(TESTS).as_posix()}::{node.name}"
         for path in TESTS.glob("*/test_*.py")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if re.search(r"def test_[^\W_]+\(", text := path.read_text("utf-8"))
+        for node in statements(ast.parse(text))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and re.fullmatch(r"test_[^_]+", node.name)
     }
     assert short == SHORT

@@ -25,8 +25,7 @@ MORE: dict[str, int] = {
     "driver/loop.py::Drive.__init__": 15,
     "runtime/advancer.py::Advancer.__init__": 13,
     "runtime/worker.py::Worker.__init__": 11,
-    # options that users give, to `@flow.chunk` and `mcp_tools`
-    "flow/chunk.py::Chunk.__init__": 11,
+    # options that users give, to `mcp_tools`
     "mcp/mcp_tools.py::mcp_tools": 10,
     "guests/langgraph.py::read": 7,
     "bodies/runner.py::ended": 7,
@@ -62,7 +61,7 @@ def signatures(node: ast.AST, place: str) -> Iterator[Signature]:
             yield from signatures(child, f"{own}.<locals>.")
         elif isinstance(child, ast.ClassDef):
             yield from signatures(child, f"{place}{child.name}.")
-        else:
+        elif not isinstance(child, ast.expr):
             yield from signatures(child, place)
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[2] / "src" / "adjourn"
 STORES = PACKAGE / "stores"
 DRIVERS = {"sqlite3", "psycopg"}
+WORDS = re.compile(rf"\b(select|insert|update|delete|create|pragma|{'|'.join(DRIVERS)})\b", re.IGNORECASE)
+"""A module without one of these speaks no SQL."""
 STATEMENT = re.compile(
     r"\s*(select\s.+\sfrom\s|insert\s+into\s|update\s+\w+\s+set\s|delete\s+from\s|create\s+(table|index)\s|pragma\s)",
     re.IGNORECASE | re.DOTALL,
@@ -16,6 +18,8 @@ STATEMENT = re.compile(
 def speaks_sql(text: str) -> list[str]:
     """What of a module is SQL, or the driver of a database."""
     found: list[str] = []
+    if not WORDS.search(text):
+        return found
     for node in ast.walk(ast.parse(text)):
         match node:
             case ast.Constant(value=str(value)) if STATEMENT.match(value):
