@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from adjourn.core.plan import Planner, distrusted
 from adjourn.core.record_parts import DecisionSeal
 from adjourn.core.signatures import Ring, Sealed, decider_line, flaw, key_id, message, read_ring
-from adjourn.errors import Invalid, InvalidDefinition, Misused
+from adjourn.errors import Invalid, InvalidDefinition, Misused, NotTrusted
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from adjourn.core.state import State
 
 log = logging.getLogger("adjourn.keys")
 
@@ -281,6 +284,17 @@ class StoreTrust:
     def flaw(self, run: str, record: Sealed, of: str) -> str:
         """See `signatures.Trust`."""
         return flaw(self.deciders.ring(), self.store, run, record, of, self.deciders.is_right)
+
+    def check_nested(self, state: State, program: Planner, now: float) -> None:
+        """Raise `NotTrusted` if a nested agent has begun to which nobody agreed whom these deciders
+        name: it would go on by itself."""
+        for id in distrusted(state, program, now) if state.threads else ():
+            if id in state.threads:
+                why = (
+                    f"nobody whom this worker trusts agreed to the nested agent "
+                    f"{state.threads[id].agent!r} ({id})"
+                )
+                raise NotTrusted(state.run, why)
 
 
 def _is_text(source: str) -> bool:

@@ -19,9 +19,9 @@ from adjourn.runtime.advancer import Advancer
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.runtime.decision_signer import Signatures
 from adjourn.runtime.definition import Definition
+from adjourn.runtime.next_turn import next_turn
 from adjourn.runtime.program_choice import Fitness, check_resources
 from adjourn.runtime.resumption import Continuation, Prepared, prepare
-from adjourn.runtime.run_start import next_turn
 from adjourn.runtime.runtime import Runtime
 from adjourn.runtime.slots import Slots
 from adjourn.runtime.state_cache import Folded

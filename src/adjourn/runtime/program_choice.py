@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core.plan import distrusted
 from adjourn.core.program_changes import changes
 from adjourn.core.records import Fact, Move, Released
 from adjourn.core.state import State
@@ -150,8 +149,8 @@ class Fitness:
             return None
         check_resources(program, self._resources)
         state = await self._fitting(state, program)
-        if state.status not in CANCELS:
-            self._check_children(state, program)
+        if state.status not in CANCELS and self._trust is not None:
+            self._trust.check_nested(state, program, self._store.now())
         return program
 
     async def _fitting(self, state: State, program: Program) -> State:
@@ -238,16 +237,3 @@ class Fitness:
         if len(self._refused) >= REFUSED:
             del self._refused[next(iter(self._refused))]
         self._refused[run] = refusal
-
-    def _check_children(self, state: State, program: Program) -> None:
-        """A nested agent that has begun goes on by itself; so it must have begun on an agreement
-        that counts here."""
-        if self._trust is None or not state.threads:
-            return
-        for id in distrusted(state, program, self._store.now()):
-            if id in state.threads:
-                why = (
-                    f"nobody whom this worker trusts agreed to the nested agent "
-                    f"{state.threads[id].agent!r} ({id})"
-                )
-                raise NotTrusted(state.run, why)
