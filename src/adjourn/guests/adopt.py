@@ -26,9 +26,8 @@ class Guest(NamedTuple):
     """An agent of another framework, taken apart.
 
     `tools`: its own, to be run by us. `marks`: what its framework's approval marks say, as rules,
-    and what a policy that names nothing of it lets pass.
-        `ungoverned`: what runs
-    where nobody can stop it, at the provider.
+    and what a policy that names nothing of it lets pass. `ungoverned`: what runs where nobody can
+    stop it, at the provider. `reads_alone`: it may run tools by itself that only read.
     """
 
     name: str
@@ -37,6 +36,7 @@ class Guest(NamedTuple):
     output_type: Any = str
     marks: tuple[Rule, ...] = ()
     ungoverned: tuple[str, ...] = ()
+    reads_alone: bool = False
 
 
 class AdoptedAgent(Agent[Any]):
@@ -193,6 +193,8 @@ def _check_terms(guest: Guest, terms: GuestToolTerms) -> None:
     if not all(isinstance(tool, Tool) for tool in guest.tools):
         return  # what is found later may be meant
     known = _names(cast("Iterable[Tool]", guest.tools))
+    if guest.reads_alone:
+        known |= terms.reads
     if unknown := sorted(terms.named - known):
         raise InvalidDefinition(
             (

@@ -37,6 +37,11 @@ class GuestToolTerms:
         """The tools that are spoken of."""
         return {*self.effects, *self.undo, *self.verify}
 
+    @property
+    def reads(self) -> frozenset[str]:
+        """The tools that are said to change nothing."""
+        return frozenset(name for name, effect in self.effects.items() if effect == "read")
+
     def tool(
         self,
         name: str,

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
-from langgraph.types import Command
+from langgraph.types import Command, Durability
 from pydantic_core import to_json
 
 from adjourn.bodies.tool_context import ToolContext
@@ -47,6 +47,7 @@ from adjourn.guests.langgraph_marks import is_approval, marks_of, stop_marks
 from adjourn.guests.langgraph_saver import AdjournSaver
 from adjourn.guests.langgraph_serde import JsonSerde
 from adjourn.guests.langgraph_state import THREAD, GraphState
+from adjourn.guests.langgraph_tool_guard import ToolGuard
 from adjourn.guests.langgraph_tools import LangGraphTools
 from adjourn.guests.provider_errors import failure
 from adjourn.guests.pump import pumped
@@ -73,14 +74,16 @@ def read(
     run with. `allow`: classes that its state may hold."""
     allowed = tuple(allow)
     serde = _serde(graph, allowed)
-    holder = Holder(serde)
+    holder = Holder(serde, whole=terms.named)
     held = holder.graph(graph)
     guest = LangGraphGuest(
         held, input or _as_message, output or _last_word, context, config or {}, allowed
     )
     tools = LangGraphTools(holder, graph.store, context, config or {}, serde, guest.state_of)
     marks, asked = marks_of(holder.bound, [node for node, _ in holder.nodes])
-    guest.marked = asked
+    guest.marked, guest.reads = asked, terms.reads
+    if holder.calls_graphs:
+        guest.durability = "sync"
     return Guest(
         name=_name(graph),
         model=guest,
@@ -88,6 +91,7 @@ def read(
         output_type=str if output is None and "structured_response" not in graph.channels else Any,
         marks=(*marks, *stop_marks(holder.stops, holder.agents), MAY_ASK),
         ungoverned=hosted_tools(holder.bound),
+        reads_alone=True,
     )
 
 
@@ -149,6 +153,9 @@ class LangGraphGuest:
         self._takes_content = _places(input) > 1
         self._context, self._config = context, config
         self.marked: frozenset[str] = frozenset()
+        self.reads: frozenset[str] = frozenset()
+        # where one task calls several graphs, those that have ended must not begin again
+        self.durability: Durability = "exit"
         self._history = HotHistory[GraphState](
             "langgraph", partial(_new_state, graph, allow), _add, lambda state, heard: None
         )
@@ -170,13 +177,13 @@ class LangGraphGuest:
         ended."""
         state, heard = self._history.take(request)
         await state.load()
-        counted = Counted()
+        counted, guard = Counted(), ToolGuard(self.reads)
         graph = self._graph.copy({"checkpointer": state})
         asks: Any = self._asks(state, heard)
         values: dict[str, Any] = {}
         try:
             while asks is not None:
-                async for item in pumped(self._run(graph, asks, counted)):
+                async for item in pumped(self._run(graph, asks, [counted, guard])):
                     if isinstance(item, TextDelta):
                         yield item
                     else:
@@ -186,7 +193,9 @@ class LangGraphGuest:
         except AdjournError:
             raise
         except Exception as e:
-            raise failure(self.name, e) from e
+            raise guard.error() if guard.stopped else failure(self.name, e) from e
+        if guard.stopped:  # and the graph has made an answer of that
+            raise guard.error()
         made = made_files(values, request.files)
         saved = {"guest": "langgraph", "waits": state.waits, **await state.save(request)}
         parts = (*self._parts(state, values), *made_parts(made))
@@ -238,9 +247,12 @@ class LangGraphGuest:
                 answers[wait["id"]][wait["calls"][-1]]["said"] = said
                 return
 
-    async def _run(self, graph: Graph, asks: Any, counted: "Counted") -> AsyncIterator[Any]:
+    async def _run(self, graph: Graph, asks: Any, callbacks: list[Any]) -> AsyncIterator[Any]:
         """Pieces of text as they come, and then the last state."""
-        config: Any = {**self._config, "callbacks": [*self._config.get("callbacks", ()), counted]}
+        config: Any = {
+            **self._config,
+            "callbacks": [*self._config.get("callbacks", ()), *callbacks],
+        }
         config["configurable"] = {**self._config.get("configurable", {}), "thread_id": THREAD}
         values: dict[str, Any] = {}
         async for mode, item in graph.astream(
@@ -248,7 +260,7 @@ class LangGraphGuest:
             config,
             context=self._context,
             stream_mode=["messages", "values"],
-            durability="exit",
+            durability=self.durability,
         ):
             if mode == "values":
                 if isinstance(item, dict):

@@ -5,20 +5,25 @@ would begin."""
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
-import functools
-from collections.abc import Iterator
-from types import CellType, FunctionType
+import copy
+from collections.abc import Collection
 from typing import Any, cast
 
 from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig, RunnableSequence
+from langchain_core.runnables.base import RunnableBindingBase
+from langchain_core.runnables.retry import RunnableRetry
 from langchain_core.tools import BaseTool, StructuredTool
+from langgraph._internal._runnable import RunnableCallable, RunnableSeq
 from langgraph.prebuilt import ToolNode, ToolRuntime
 from langgraph.pregel import Pregel
 from langgraph.types import Command, interrupt
 from pydantic_core import to_json
 
 from adjourn.errors import InvalidDefinition
+from adjourn.guests.langgraph_functions import HeldFunctions, closed_over
 from adjourn.guests.langgraph_serde import JsonSerde
+from adjourn.guests.langgraph_tool_guard import HELD
 
 Graph = Pregel[Any, Any, Any, Any]
 OURS = "adjourn_calls"
@@ -34,30 +39,55 @@ class HeldTools(ToolNode):
         self, node: ToolNode, place: int, agents: dict[str, BaseTool], serde: JsonSerde
     ) -> None:
         tools = [agents.get(name, tool) for name, tool in node.tools_by_name.items()]
-        super().__init__(tools, name=node.name, messages_key=node._messages_key)
+        super().__init__(
+            tools,
+            name=node.name,
+            messages_key=node._messages_key,
+            handle_tool_errors=node._handle_tool_errors,
+            wrap_tool_call=node._wrap_tool_call,
+            awrap_tool_call=node._awrap_tool_call,
+        )
         self._place, self._agents, self._serde = place, agents, serde
 
-    async def _afunc(self, input: Any, config: Any, runtime: Any) -> Any:
+    async def _afunc(self, input: Any, config: RunnableConfig, runtime: Any) -> Any:
         calls, kind = self._parse_input(input)
-        asked: list[dict[str, Any]] = []
-        for call in calls:
-            if call["name"] not in self._agents:
-                asked.append({"id": call["id"], "tool": call["name"], "arguments": call["args"]})
-        answers: dict[str, Any] = {}
-        if asked:
-            ns = config["configurable"].get("checkpoint_ns", "")
-            answers = interrupt({OURS: asked, "ns": ns.rpartition("|")[0], "node": self._place})
+        answers = self._answers(calls, config)
         outputs: list[Any] = []
         for call in calls:
             if call["name"] in self._agents:
-                outputs.append(await self._run_agent(call, kind, input, config, runtime))
+                given = self._runtime(call, input, config, runtime)
+                outputs.append(await self._arun_one(call, kind, given))
             else:
                 outputs.append(self._output(call, answers[cast("str", call["id"])]))
         return self._combine_tool_outputs(outputs, kind)
 
-    async def _run_agent(self, call: Any, kind: Any, input: Any, config: Any, runtime: Any) -> Any:
-        """A tool that is an agent, run as this framework runs tools."""
-        tool_runtime: Any = ToolRuntime(
+    def _func(self, input: Any, config: RunnableConfig, runtime: Any) -> Any:
+        """The same, of a graph that somebody has called without waiting."""
+        calls, kind = self._parse_input(input)
+        answers = self._answers(calls, config)
+        outputs: list[Any] = []
+        for call in calls:
+            if call["name"] in self._agents:
+                given = self._runtime(call, input, config, runtime)
+                outputs.append(self._run_one(call, kind, given))
+            else:
+                outputs.append(self._output(call, answers[cast("str", call["id"])]))
+        return self._combine_tool_outputs(outputs, kind)
+
+    def _answers(self, calls: Collection[Any], config: Any) -> dict[str, Any]:
+        """What came of the calls. Until that is known, the graph stops here."""
+        asked: list[dict[str, Any]] = []
+        for call in calls:
+            if call["name"] not in self._agents:
+                asked.append({"id": call["id"], "tool": call["name"], "arguments": call["args"]})
+        if not asked:
+            return {}
+        ns = config["configurable"].get("checkpoint_ns", "")
+        return interrupt({OURS: asked, "ns": ns.rpartition("|")[0], "node": self._place})
+
+    def _runtime(self, call: Any, input: Any, config: Any, runtime: Any) -> Any:
+        """What a tool that is an agent is given."""
+        return ToolRuntime(
             state=self._extract_state(input, config),
             tool_call_id=call["id"],
             config=config,
@@ -65,7 +95,6 @@ class HeldTools(ToolNode):
             store=runtime.store,
             stream_writer=runtime.stream_writer,
         )
-        return await self._arun_one(call, kind, tool_runtime)
 
     def _output(self, call: Any, answer: Any) -> Any:
         """What a call gave, as the graph reads it; behind it what a person said meanwhile."""
@@ -111,15 +140,17 @@ def _own(content: Any, serde: JsonSerde) -> list[Any]:
 class Holder:
     """Makes the copies. `nodes`: the tool nodes that it came upon, each with the copy of the graph
     in which it stands; an interrupt says its place among them. `agents`: tools that run graphs.
-    `bound`: what the other nodes do. `stops`: the tools of nodes before which a graph stops."""
+    `bound`: what the other nodes do. `stops`: the tools of nodes before which a graph stops. `whole`:
+    tools that are one call, whatever graphs they run. `calls_graphs`: a function calls a graph."""
 
-    def __init__(self, serde: JsonSerde) -> None:
-        self._serde = serde
+    def __init__(self, serde: JsonSerde, whole: Collection[str] = ()) -> None:
+        self._serde, self._whole = serde, whole
         self._copies: dict[int, Graph] = {}
         self.nodes: list[tuple[ToolNode, Graph]] = []
         self.agents: set[str] = set()
         self.bound: list[Any] = []
         self.stops: set[str] = set()
+        self.calls_graphs = False
 
     def graph(self, graph: Graph) -> Graph:
         """The copy of a graph, and of the graphs in it."""
@@ -129,15 +160,15 @@ class Holder:
         nodes = dict(graph.nodes)
         self._look_at_stops(graph)
         runs_on = {"interrupt_before_nodes": (), "interrupt_after_nodes": ()}
-        copy = self._copies[id(graph)] = graph.copy({"nodes": nodes, **runs_on})
+        made = self._copies[id(graph)] = graph.copy({"nodes": nodes, **runs_on})
         for name, node in graph.nodes.items():
-            held = self._bound(node.bound, copy)
+            held = self._bound(node.bound, made)
             if held is not node.bound:
                 nodes[name] = node.copy(
                     {"bound": held, "subgraphs": [held] if isinstance(held, Pregel) else []}
                 )
-        copy.nodes = nodes
-        return copy
+        made.nodes = nodes
+        return made
 
     def _look_at_stops(self, graph: Graph) -> None:
         """A graph that stops before a tool node wants to be asked about its calls. Raises
@@ -154,88 +185,76 @@ class Holder:
             self.stops.update(bound.tools_by_name)
 
     def _bound(self, bound: Any, graph: Graph) -> Any:
+        """What a node does, with held copies of the tool nodes and graphs in it."""
         if isinstance(bound, Pregel):
             return self.graph(cast("Graph", bound))
         if isinstance(bound, ToolNode):
             return self._tools(bound, graph)
+        if isinstance(bound, RunnableSeq):
+            return _changed(bound, steps=[self._bound(one, graph) for one in bound.steps])
+        if isinstance(bound, RunnableSequence):
+            first, last = self._bound(bound.first, graph), self._bound(bound.last, graph)
+            middle = [self._bound(one, graph) for one in bound.middle]
+            return _changed(bound, first=first, middle=middle, last=last)
+        if isinstance(bound, RunnableBindingBase):
+            inner = self._bound(bound.bound, graph)
+            if isinstance(bound, RunnableRetry) and inner is not bound.bound:
+                return inner  # it would take a stop for a failure; calls are tried again by us
+            return _changed(bound, bound=inner)
         self.bound.append(bound)
-        return bound
+        if not isinstance(bound, RunnableCallable):
+            return bound
+        functions = self._functions(graph)
+        func, afunc = functions.value(bound.func), functions.value(bound.afunc)
+        return _changed(bound, func=func, afunc=afunc)
+
+    def _functions(self, graph: Graph) -> HeldFunctions:
+        """Makes copies of the functions of a graph."""
+
+        def held(value: Any) -> Any:
+            self.calls_graphs = True
+            return self._bound(value, graph)
+
+        return HeldFunctions(held)
 
     def _tools(self, node: ToolNode, graph: Graph) -> HeldTools:
         agents: dict[str, BaseTool] = {}
         for name, tool in node.tools_by_name.items():
-            held = self._agent_tool(tool)
+            held = self._agent_tool(tool, graph)
             if held is not None:
                 agents[name] = held
         self.agents |= set(agents)
         self.nodes.append((node, graph))
         return HeldTools(node, len(self.nodes) - 1, agents, self._serde)
 
-    def _agent_tool(self, tool: BaseTool) -> BaseTool | None:
-        """The tool with held copies of the graphs that its function holds; None if it holds
-        none."""
-        if not isinstance(tool, StructuredTool) or not any(
-            _graphs(tool.coroutine or tool.func, set())
-        ):
+    def _agent_tool(self, tool: BaseTool, graph: Graph) -> BaseTool | None:
+        """The tool with held copies of the graphs that its function holds; None if it holds none, or
+        is one call all the same."""
+        if not isinstance(tool, StructuredTool) or tool.name in self._whole:
             return None
-        known: dict[int, Any] = {}
+        if not any(isinstance(one, Pregel) for one in closed_over(tool.coroutine or tool.func)):
+            return None
+        functions = self._functions(graph)
         update = {
-            "coroutine": self._function(tool.coroutine, known) if tool.coroutine else None,
-            "func": self._function(tool.func, known) if tool.func else None,
+            "coroutine": functions.value(tool.coroutine),
+            "func": functions.value(tool.func),
+            "tags": [*(tool.tags or ()), HELD],
         }
         return tool.model_copy(update=update)
 
-    def _function(self, function: Any, known: dict[int, Any]) -> Any:
-        """A copy of a function that sees held copies of the graphs that it has closed over."""
-        if not isinstance(function, FunctionType) or not function.__closure__:
-            return function
-        if id(function) in known:
-            return known[id(function)]
-        cells = tuple(CellType() for _ in function.__closure__)
-        copy = FunctionType(
-            function.__code__, function.__globals__, function.__name__, function.__defaults__, cells
-        )
-        copy.__kwdefaults__ = function.__kwdefaults__
-        functools.update_wrapper(copy, function)
-        del copy.__dict__["__wrapped__"]
-        known[id(function)] = copy
-        for new, old in zip(cells, function.__closure__, strict=True):
-            try:
-                new.cell_contents = self._held_value(old.cell_contents, known)
-            except ValueError:  # a name that has no value yet
-                continue
-        return copy
 
-    def _held_value(self, value: Any, known: dict[int, Any]) -> Any:
-        if isinstance(value, Pregel):
-            return self.graph(cast("Graph", value))
-        if isinstance(value, dict):
-            return {
-                key: self._held_value(one, known)
-                for key, one in cast("dict[Any, Any]", value).items()
-            }
-        if isinstance(value, list | tuple):
-            return type(value)(self._held_value(one, known) for one in cast("list[Any]", value))
-        return self._function(value, known)
+def _changed(whole: Any, **parts: Any) -> Any:
+    """A copy with these parts, if one of them is another one."""
+    if all(_is_same(getattr(whole, name), part) for name, part in parts.items()):
+        return whole
+    changed = copy.copy(whole)
+    for name, part in parts.items():
+        object.__setattr__(changed, name, part)
+    return changed
 
 
-def _graphs(value: Any, seen: set[int]) -> Iterator[Graph]:
-    """The compiled graphs that a function has closed over."""
-    if id(value) in seen:
-        return
-    seen.add(id(value))
-    if isinstance(value, Pregel):
-        yield cast("Graph", value)
-    elif isinstance(value, dict):
-        for one in cast("dict[Any, Any]", value).values():
-            yield from _graphs(one, seen)
-    elif isinstance(value, list | tuple):
-        for one in cast("list[Any]", value):
-            yield from _graphs(one, seen)
-    elif isinstance(value, FunctionType):
-        for cell in value.__closure__ or ():
-            try:
-                content = cell.cell_contents
-            except ValueError:
-                continue
-            yield from _graphs(content, seen)
+def _is_same(one: Any, other: Any) -> bool:
+    if isinstance(one, list) and isinstance(other, list):
+        given, found = cast("list[Any]", one), cast("list[Any]", other)
+        return len(given) == len(found) and all(map(_is_same, given, found))
+    return one is other
