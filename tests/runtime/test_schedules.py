@@ -149,6 +149,22 @@ async def test_runs_that_may_not_overlap_wait_for_the_next_moment(wall: Wall, le
         assert await scheduler.tick() == ["pay-2031-03-05T090000Z"]
 
 
+async def test_a_run_that_has_not_ended_is_not_overlapped_because_a_person_began_it_again(
+    wall: Wall, ledger: Ledger
+) -> None:
+    async with Runtime(MemoryStore(wall.now), resources={"ledger": ledger}) as rt:
+        scheduler = Scheduler(rt, [Schedule("pay", refunds(ledger), "pay", cron="0 9 * * *", overlap="skip")])
+        first = await rt.get((await scheduler.tick())[0])
+        await paused(first)
+        for _ in range(2):
+            again = await first.again(by="ann")
+            await paused(again)
+            await again.cancel(by="ann")
+            await again.wait(LIMIT)
+        wall.time += 86_400
+        assert await scheduler.tick() == []
+
+
 def words_of(at: datetime) -> str:
     return f"{at:%d.%m. %H:%M}"
 

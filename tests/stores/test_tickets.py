@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -155,3 +156,14 @@ def test_who_waits_is_told_for_what_and_when_to_ask_again() -> None:
     assert fleet.say(1, "1.0") == TicketAnswer(full=(TOOL,), wait=1.5)
     fleet.now += 1.5
     assert fleet.ask(1)
+
+
+@pytest.mark.parametrize(("limit", "wait"), [(ToolLimit(1), STALE), (ToolLimit(rate=1, per=60.0), 60.0)])
+def test_a_clock_that_is_set_back_holds_nobody_up_longer_than_the_limit_says(limit: ToolLimit, wait: float) -> None:
+    fleet = Fleet(limit)
+    assert [fleet.ask(0), fleet.ask(1)] == [True, False]
+    fleet.end(0)
+    fleet.now -= 3600.0
+    assert not fleet.ask(2), "nothing is forgotten at once"
+    fleet.now += wait
+    assert fleet.ask(2)

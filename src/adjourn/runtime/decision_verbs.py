@@ -165,8 +165,8 @@ class DecisionVerbs(CommandDelivery):
     async def revoke(
         self, interrupt_id: str | Interrupt, *, by: str, note: str = "", request_id: str = ""
     ) -> int:
-        """Revoke a standing decision: calls that have begun continue, no other begins on it, and a
-        person is asked again. Returns the number of the record.
+        """Revoke a standing decision: calls at work continue, no other begins on it, and a person is
+        asked again, also about one that had begun and waits. Returns the number of the record.
 
         Raises `Refused` if the decision does not stand.
 

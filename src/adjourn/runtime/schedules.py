@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from adjourn.core.cron import Cron
 from adjourn.core.duration import Duration, seconds
 from adjourn.core.ids import check_chosen
+from adjourn.core.status import RunStatus
 from adjourn.errors import AdjournError, InvalidDefinition, RunExists, RunPruned, StoreError
 from adjourn.runtime.arguments import checked_labels, checked_priority
 from adjourn.runtime.definition import Definition
@@ -255,8 +256,16 @@ class Scheduler:
     async def _is_overlapped(self, schedule: Schedule, id: str) -> bool:
         if schedule.overlap == "start":
             return False
-        before = await self._runtime.runs(label=(LABEL, schedule.name), limit=2)
-        return any(run.run_id != id and run.status not in DONE for run in before)
+        for status in RunStatus:
+            if status in DONE:
+                continue
+            # by status: runs that a person has begun again may stand between, and have ended
+            found = await self._runtime.runs(
+                label=(LABEL, schedule.name), status=status.value, limit=2
+            )
+            if any(run.run_id != id for run in found):
+                return True
+        return False
 
     async def _start(self, schedule: Schedule, moment: float, id: str) -> None:
         given = schedule.input_at(moment)

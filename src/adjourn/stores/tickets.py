@@ -131,6 +131,7 @@ def _swept(tool: str, found: ToolTickets, request: TicketRequest, now: float) ->
     """Without what this run had and has no longer, and without those that wait no longer."""
     wanted = [call for name, call in request.wants if name == tool]
     working = [call for name, call in request.running if name == tool]
+    found = _not_ahead(found, now)
     held: list[Ticket] = []
     for ticket in found.held:
         is_mine = ticket.epoch == request.epoch and ticket.call in (*working, *wanted)
@@ -144,6 +145,19 @@ def _swept(tool: str, found: ToolTickets, request: TicketRequest, now: float) ->
             waiting.append(ticket)
     recent = [at for at in found.starts if now - at < found.limit.per]
     return replace(found, held=tuple(held), waiting=tuple(waiting), starts=tuple(recent))
+
+
+def _not_ahead(found: ToolTickets, now: float) -> ToolTickets:
+    """What is said to have been later than now was at the latest now: the clock was set back. Else
+    who asks no longer would wait, and what began would count, until the clock has caught up."""
+    if (
+        all(ticket.seen <= now for ticket in found.waiting)
+        and max(found.starts, default=now) <= now
+    ):
+        return found
+    waiting = [replace(ticket, seen=min(ticket.seen, now)) for ticket in found.waiting]
+    starts = [min(at, now) for at in found.starts]
+    return replace(found, waiting=tuple(waiting), starts=tuple(starts))
 
 
 def _asked(
