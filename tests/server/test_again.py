@@ -19,7 +19,7 @@ async def test_the_same_key_is_the_same_run_which_says_what_it_repeats(admin: Cl
     shown = (await admin.get(f"runs/{new}")).json()
     assert (shown["again_of"], shown["input"]) == (old, (await admin.get(f"runs/{old}")).json()["input"])
     other = await admin.post(f"runs/{old}/again", json={"input": "other"}, headers=key)
-    assert (other.status_code, other.json()["code"]) == (409, "run_exists")
+    assert (other.status_code, other.json()["code"]) == (409, "request_reused")
     edited = (await admin.post(f"runs/{old}/again", json={"input": {"n": 1}, "labels": {"a": "b"}})).json()["run_id"]
     shown = (await admin.get(f"runs/{edited}")).json()
     assert (shown["input"], shown["labels"], shown["again_of"]) == ({"n": 1}, {"a": "b"}, old)

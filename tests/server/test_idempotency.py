@@ -14,7 +14,7 @@ async def test_a_start_that_is_sent_again_is_the_same_run(admin: Client) -> None
     answers = await asyncio.gather(*(admin.post("runs", json=body, headers=key) for _ in range(5)))
     assert len({a.json()["run_id"] for a in answers}) == 1
     other = await admin.post("runs", json={**body, "input": "other"}, headers=key)
-    assert (other.status_code, other.json()["code"]) == (409, "run_exists")
+    assert (other.status_code, other.json()["code"]) == (409, "request_reused")
     assert len((await admin.get("runs")).json()["items"]) == 1
 
 
@@ -44,6 +44,43 @@ async def test_a_fork_that_is_sent_again_is_the_same_run(admin: Client) -> None:
     first, again = [(await admin.post(path, json={}, headers=key)).json() for _ in range(2)]
     assert first == again
     assert len((await admin.get("runs")).json()["items"]) == 2
+
+
+STARTS: list[tuple[str, dict[str, Any]]] = [
+    ("runs", {"agent": "desk", "input": "go"}), ("runs", {"agent": "desk", "input": "go", "labels": {"team": "eu"}}),
+    ("runs", {"agent": "desk", "input": "go", "session": "s"}), ("runs", {"agent": "desk", "input": "go", "priority": 3}),
+    ("runs", {"agent": "desk", "input": "go", "session": "s", "queue": "session"}), ("runs", {"agent": "desk", "input": "no"}),
+    ("runs", {"agent": "desk", "input": "go", "after": "{run}"}), ("runs", {"agent": "refunds", "input": "go"}),
+    ("runs/{run}/fork", {}), ("runs/{run}/fork", {"at": 1}), ("runs/{run}/fork", {"instruction": "be brief"}),
+    ("runs/{run}/fork", {"answers": "keep"}), ("runs/{run}/fork", {"input": "no"}), ("runs/{other}/fork", {}),
+    ("runs/{run}/again", {}), ("runs/{run}/again", {"labels": {"team": "eu"}}), ("runs/{run}/again", {"same_session": True}),
+    ("runs/{run}/again", {"input": "no"}), ("runs/{other}/again", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("first", [0, 8, 14])
+async def test_whatever_else_is_asked_with_the_key_of_a_run_that_began_is_refused(admin: Client, first: int) -> None:
+    """Somebody who takes the run that began for the one that they asked for would act on the wrong one."""
+    places = {name: await admin.start("talker") for name in ("run", "other")}
+    for run in places.values():
+        await admin.until(run, "completed")
+
+    async def send(path: str, body: dict[str, Any]) -> Any:
+        filled = {name: places["run"] if said == "{run}" else said for name, said in body.items()}
+        if filled.get("after"):
+            filled["agent"] = "talker"
+        return await admin.post(path.format(**places), json=filled, headers={"Idempotency-Key": "k"})
+
+    began = await send(*STARTS[first])
+    assert began.status_code == 200, began.text
+    count = len((await admin.get("runs")).json()["items"])
+    for place, other in enumerate(STARTS):
+        answer = await send(*other)
+        if place == first:
+            assert answer.json() == began.json()
+        else:
+            assert (answer.status_code, answer.json()["code"]) == (409, "request_reused"), other
+    assert len((await admin.get("runs")).json()["items"]) == count
 
 
 async def test_two_people_may_use_the_same_key(

@@ -22,6 +22,7 @@ from adjourn.driver.process_identity import new_run_id
 from adjourn.driver.watch import Event, Load, watch
 from adjourn.driver.worker_mark import check_outside, mark, unmark
 from adjourn.errors import Invalid, InvalidDefinition, Misused, RunExists, UnknownRun
+from adjourn.runtime import run_start
 from adjourn.runtime.advance_result import ELSEWHERE, IDLE, AdvanceVerb
 from adjourn.runtime.answers import MISSING, Missing
 from adjourn.runtime.arguments import checked_labels, checked_tenant, limited, whole
@@ -35,7 +36,6 @@ from adjourn.runtime.halt_verbs import HaltVerbs
 from adjourn.runtime.joint_decisions import JointDecisionVerbs
 from adjourn.runtime.pruner import Folder, Span
 from adjourn.runtime.run import Run
-from adjourn.runtime.run_start import beginning, checked_input, with_options
 from adjourn.runtime.state_cache import BYTES
 from adjourn.stores.address import open_store
 from adjourn.stores.audit_key import KeySource, audit_keys
@@ -103,7 +103,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, JointDecisionVerbs,
     _store: Store | None = None
     _worker: "RunWorker | None" = None
     _live: "LiveText | None" = None
-    _beginning = beginning
+    _beginning = run_start.beginning
 
     def __init__(
         self,
@@ -326,7 +326,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, JointDecisionVerbs,
         self._register(program)
         self._check_requester(program.name, by)
         before = await self._beginning(program, after, session or "", queue, run_id)
-        before = with_options(before, program, priority, client_tools)
+        before = run_start.with_options(before, program, priority, client_tools)
         started = Started(
             run=new_run_id() if run_id is None else check_chosen(run_id, "run_id"),
             kind=program.kind,
@@ -343,14 +343,15 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, JointDecisionVerbs,
 
     async def _given(self, program: str, input: Any) -> Any:
         """An input as it is recorded; see `checked_input`."""
-        return await checked_input(self.programs.get(program), input)
+        return await run_start.checked_input(self.programs.get(program), input)
 
     async def _begin(self, started: Started) -> bool:
         """Whether it is new: the same run may have begun before."""
         # what this process remembers must be what the store has
-        started = stamped(started, self.store.now())
+        started = stamped(run_start.of_request(started), self.store.now())
         with self.worker.expecting(started.run):
             new = await self.store.create(started, origin=self.origin)
+            await run_start.check_request(self.store, started.run, new)
             release((started.input, started.history))
             self.worker.begin(started, new=new)
         return new
@@ -587,7 +588,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, JointDecisionVerbs,
         from adjourn.runtime.resumption import Continuation, enter, prepare
 
         made = forked(old, at, ForkRequest(new, by, changed, how, instruction))
-        kept = self.signatures.kept(new, made)
+        kept = self.signatures.kept(new, run_start.all_of_request(made))
         saved = Checkpoint(kept, files=needed(kept, await self.store.blobs(run.id)))
         if isinstance(answers, Mapping):
             answered_here = answers.items()

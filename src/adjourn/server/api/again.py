@@ -4,7 +4,7 @@ from typing import Any
 
 from adjourn.runtime.answers import MISSING
 from adjourn.server.api.files import given_files
-from adjourn.server.api.runs import derived_id
+from adjourn.server.api.runs import begun_once
 from adjourn.server.api.startable import startable
 from adjourn.server.api_request import MAX_BODY, ApiRequest, Operation
 from adjourn.server.rights import RunPlace
@@ -22,13 +22,14 @@ async def run_again(c: ApiRequest) -> Any:
     wanted = RunPlace(old.program, session, old.labels if labels is None else labels)
     if (stamped := await startable(c, wanted)) is not None:
         labels = stamped
-    made = await run.again(
-        input=given_files(c.body.get("input", MISSING)),
-        labels=labels,
-        same_session=c.body.get("same_session", False),
-        run_id=derived_id(c),
-        by=c.who.name,
-    )
+    with begun_once(c) as new:
+        made = await run.again(
+            input=given_files(c.body.get("input", MISSING)),
+            labels=labels,
+            same_session=c.body.get("same_session", False),
+            run_id=new,
+            by=c.who.name,
+        )
     return RunRef(run_id=made.id)
 
 

@@ -1,7 +1,8 @@
 """Runs: their lists and what is shown of one, and what a person does with one."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import msgspec
@@ -14,13 +15,14 @@ from adjourn.core.status import ENDED, Status
 from adjourn.errors import (
     Invalid,
     NotAllowed,
+    RequestReused,
     RunExists,
-    UnknownRun,
 )
 from adjourn.runtime.answers import MISSING
 from adjourn.runtime.fleet_report import noted
 from adjourn.runtime.pruner import holds_of
 from adjourn.runtime.run_again import known_program
+from adjourn.runtime.run_start import begun_by, check_request
 from adjourn.server.api.decider import check_decider
 from adjourn.server.api.event_stream import event_stream
 from adjourn.server.api.files import given_files
@@ -152,13 +154,20 @@ async def watch_run(c: ApiRequest) -> Any:
 # Control
 
 
-def derived_id(c: ApiRequest) -> str | None:
-    """With an Idempotency-Key, the new run's id follows from it: the same request again is the same
-    run."""
+@contextmanager
+def begun_once(c: ApiRequest) -> Generator[str | None]:
+    """The id of the run that is begun within: with an Idempotency-Key it follows from that, so that
+    the same request again is the same run. Raises `RequestReused` for another one with that key."""
     if not c.request_id:
-        return None
+        yield None
+        return
     text = hashlib.sha256(f"adjourn/run\0{c.request_id}".encode()).hexdigest()[:20].upper()
-    return "-".join(text[k : k + 4] for k in range(0, 20, 4))
+    run = "-".join(text[k : k + 4] for k in range(0, 20, 4))
+    try:
+        with begun_by(run, digest("request", c.request.url.path, c.body)):
+            yield run
+    except RunExists:
+        raise RequestReused(c.request_id) from None
 
 
 @reaches("some")
@@ -169,17 +178,18 @@ async def start_run(c: ApiRequest) -> Any:
     stamped = await startable(c, wanted, after=b.get("after"), run_id=b.get("run_id"))
     if stamped is not None:
         labels = stamped
-    run = await c.rt.start(
-        known_program(c.rt.programs, b["agent"]),
-        given_files(b["input"]),
-        run_id=b.get("run_id") or derived_id(c),
-        session=b.get("session"),
-        labels=labels,
-        by=c.who.name,
-        queue=b.get("queue"),
-        priority=int(b.get("priority", 0)),  # 3.0 is an integer in JSON Schema
-        after=b.get("after", MISSING),
-    )
+    with nullcontext(b["run_id"]) if b.get("run_id") else begun_once(c) as new:
+        run = await c.rt.start(
+            known_program(c.rt.programs, b["agent"]),
+            given_files(b["input"]),
+            run_id=new,
+            session=b.get("session"),
+            labels=labels,
+            by=c.who.name,
+            queue=b.get("queue"),
+            priority=int(b.get("priority", 0)),  # 3.0 is an integer in JSON Schema
+            after=b.get("after", MISSING),
+        )
     return RunRef(run_id=run.id)
 
 
@@ -252,7 +262,7 @@ async def emit_to_run(c: ApiRequest) -> Any:
 
 async def fork_run(c: ApiRequest) -> Any:
     """A new run from a boundary of this one. Whoever keeps people's answers decides."""
-    run, new = await c.rt.get(c.path["run"]), derived_id(c)
+    run = await c.rt.get(c.path["run"])
     if "input" in c.body:
         changed = {"input": given_files(c.body["input"])}
     else:
@@ -263,32 +273,21 @@ async def fork_run(c: ApiRequest) -> Any:
             f"{c.who.name!r} is {c.who.role}: keeping people's answers in a fork needs the right to decide",
             advice="with answers='reopen' they are asked again",
         )
-    try:
-        made = await run.fork(
-            c.body.get("at"),
-            instruction=c.body.get("instruction", ""),
-            run_id=new,
-            by=c.who.name,
-            answers=answers,
-            **changed,
-        )
-        return ForkRef(run_id=made.id, at=await _fork_at(c, made.id, run.id))
-    except RunExists:
-        if new:
-            at = await _fork_at(c, new, run.id)
-        else:
-            at = 0
-        if not new or not at:
-            raise
-        return ForkRef(run_id=new, at=at)
-
-
-async def _fork_at(c: ApiRequest, new: str, old: str) -> int:
-    """After which record of `old` it was cut; 0 if it is no fork of that run."""
-    try:
-        [(_, first), *_] = await c.rt.store.load(new)
-    except UnknownRun:
-        return 0
+    with begun_once(c) as new:
+        try:
+            made = await run.fork(
+                c.body.get("at"),
+                instruction=c.body.get("instruction", ""),
+                run_id=new,
+                by=c.who.name,
+                answers=answers,
+                **changed,
+            )
+        except RunExists:
+            if new is None:
+                raise
+            await check_request(c.rt.store, new, new=False)
+            made = await c.rt.get(new)
+    [(_, first), *_] = await c.rt.store.load(made.id)
     assert isinstance(first, Started)
-    of, at = parse_fork(first.forked_from)
-    return at if of == old else 0
+    return ForkRef(run_id=made.id, at=parse_fork(first.forked_from)[1])
