@@ -164,7 +164,7 @@ DEFECTS: dict[str, Defect] = {
     ),
     "no_request_ids": Defect(
         "request ids are ignored",
-        rewriting(commands, "deliver", "if request and (old", "if False and (old"),
+        rewriting(commands, "_deliver", "if request.id and (old", "if False and (old"),
         MEMORY + "test_the_same_request_again_gives_the_same_seq_and_appends_nothing",
     ),
     "late_answers": Defect(
@@ -179,7 +179,7 @@ DEFECTS: dict[str, Defect] = {
     ),
     "resumed_twice": Defect(
         "a checkpoint's place in the journal is not compared when it is resumed",
-        rewriting(commands, "deliver", "if at and row.seq != at:", "if False:"),
+        rewriting(commands, "_deliver", "if request.at and row.seq != request.at:", "if False:"),
         MEMORY + "test_of_many_commands_for_the_same_record_one_is_taken",
     ),
     "halt_unread": Defect(

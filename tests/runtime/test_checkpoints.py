@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,13 +28,18 @@ from adjourn import (
     Conflict,
     Flow,
     FlowContext,
+    Halted,
     InvalidAnswer,
     InvalidDefinition,
+    NotAllowed,
     Paused,
+    Policy,
     ProgramChanged,
     Refused,
     Runtime,
     UnknownRun,
+    ask,
+    tool,
 )
 from adjourn.testing.scripted import ScriptedModel, call
 
@@ -190,6 +196,41 @@ async def test_everything_is_checked_before_anything_is_recorded(address: str, l
         with pytest.raises(ProgramChanged, match="refund"):
             await rt.resume(saved, approved=True)
         assert await rt.runs() == []
+
+
+async def test_if_one_of_several_answers_is_refused_none_is_recorded_and_nothing_runs(tmp_path: Path) -> None:
+    ran: list[str] = []
+
+    @tool(effect="unsafe")
+    async def pay(to: str) -> str:
+        """Pay somebody."""
+        ran.append(to)
+        return "paid"
+
+    @tool
+    async def publish(text: str) -> str:
+        """Publish a text."""
+        ran.append(text)
+        return "published"
+
+    both = [call("pay", to="ana"), call("publish", text="news")]
+    policy = Policy([ask("pay"), ask("publish", not_requester=True)])
+    agent = Agent("both", model=ScriptedModel(both, "done"), tools=[pay, publish], policy=policy)
+    async with Runtime(f"sqlite:///{tmp_path / 'runs.db'}", [agent]) as rt:
+        run = await rt.start(agent, "go", by="cleo")
+        outcome = await paused(run)
+        saved, seq = outcome.checkpoint, outcome.checkpoint.seq
+        yes = {interrupt.id: True for interrupt in outcome.interrupts}
+        with pytest.raises(NotAllowed):
+            await rt.resume(saved, answers=yes, by="cleo")
+        await rt.halt("tool:publish", reason="an incident", by="op")
+        with pytest.raises(Halted, match="nothing was approved"):
+            await rt.resume(saved, answers=yes, by="ben")
+        assert ((await run.state()).seq, len(await rt.inbox()), ran) == (seq, 2, [])
+        await rt.unhalt("tool:publish", by="op")
+        await rt.resume(saved, answers=yes, by="ben")
+        assert (await completed(run)).output == "done"
+    assert sorted(ran) == ["ana", "news"]
 
 
 async def test_a_desk_without_the_program_resumes_for_a_worker_that_has_it(

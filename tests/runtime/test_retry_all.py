@@ -17,6 +17,7 @@ from adjourn import (
     InDoubt,
     Invalid,
     InvalidAnswer,
+    RequestReused,
     RunFailed,
     Runtime,
     StaleDecision,
@@ -252,3 +253,19 @@ async def test_what_was_seen_must_still_be_there_and_somebody_must_decide(rt: Ru
     [refused, _] = await rt.retry_all(one, by="asks")
     assert "cannot decide its own requests" in str(refused.refused)
     assert len(await rt.store.inbox(Filter())) == 2
+
+
+async def test_a_resume_that_is_sent_again_tries_nothing_again_and_ends_no_later_pause(
+    rt: Runtime, weather: Weather
+) -> None:
+    [_] = await failed(rt, asking(weather), "a1")
+    run = await rt.get("a1")
+    await run.resume("be brief", by="ana", request_id="click")
+    with pytest.raises(RunFailed):
+        await run.wait(LIMIT)
+    await run.pause(by="ben")
+    before = (await run.state()).seq
+    await run.resume("be brief", by="ana", request_id="click")
+    assert ((await run.state()).seq, await run.status(), len(await decisions(rt, "a1"))) == (before, "paused", 1)
+    with pytest.raises(RequestReused):
+        await run.resume("be long", by="ana", request_id="click")

@@ -16,6 +16,23 @@ if TYPE_CHECKING:
     from adjourn.core.state import State
 
 
+class Together(msgspec.Struct, frozen=True, gc=False):
+    """Commands for one run, in their order. Each must still apply behind those before it.
+
+    Attributes:
+        commands: at least one.
+        asked: what a request with an id is recognised by if it comes again, where that is not the
+            commands themselves: what they were made of may have changed by then.
+    """
+
+    commands: tuple[r.Command, ...]
+    asked: r.Command | None = None
+
+
+Commands = r.Command | Together
+"""What can be delivered to a run."""
+
+
 def pause_asked(state: State, _seq: int, record: r.PauseAsked) -> None:
     state.pause, state.parked = record, None  # nothing but a person wakes it now
     if state.status == Status.PAUSED:

@@ -3,11 +3,12 @@ and its run woken."""
 
 import os
 import socket
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from adjourn.core.command_effects import Together
 from adjourn.core.records import CancelAsked, Command, PauseAsked
 from adjourn.runtime.arguments import has_words
 from adjourn.runtime.decision_signer import Signatures
@@ -76,6 +77,27 @@ class CommandDelivery(HasOrigin):
             ):
                 self.worker.cut(run_id, seq)
             self.worker.wake(run_id, stops=isinstance(command, CancelAsked | PauseAsked))
+        return seq
+
+    async def deliver_together(
+        self, run_id: str, commands: Sequence[Command], asked: Command, request_id: str = ""
+    ) -> int:
+        """Append several commands, or none, and wake their run.
+
+        Args:
+            run_id: the run.
+            commands: none of them stops the run.
+            asked: what the person said, which they follow from: by this the same request is
+                recognised.
+            request_id: the same again is not done again.
+        """
+        if not asked.by and any(map(has_words, commands)):
+            self._check_requester((await self.store.get(run_id)).program, "")
+        sealed = [await self.signatures.sealed(run_id, command) for command in commands]
+        with self.worker.expecting(run_id):
+            given = Together(tuple(sealed), asked)
+            seq = await self.store.deliver(run_id, given, request=request_id, origin=self.origin)
+            self.worker.wake(run_id)
         return seq
 
     def _check_requester(self, program: str, by: str) -> None:

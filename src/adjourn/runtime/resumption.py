@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from adjourn.core.command_effects import Together
 from adjourn.core.ids import check_imported
 from adjourn.core.program_changes import changes
 from adjourn.core.records import Command, Resumed, Said
@@ -190,17 +191,18 @@ async def enter(rt: "Runtime", prepared: Prepared, *, is_new: bool = False) -> R
                 if is_new:
                     raise RunExists(run, taken=True)
                 check_same(await rt.store.get(run), saved)  # somebody else was first
+        # the first settles who resumes: only if nothing has come since
         at = 0 if is_new else prepared.at
+        sealed = [await rt.signatures.sealed(run, command) for command in prepared.commands]
         try:
-            # the first settles who resumes: only if nothing has come since
-            for command in prepared.commands:
-                sealed = await rt.signatures.sealed(run, command)
-                await rt.store.deliver(run, sealed, origin=rt.origin, at=at)
-                at = 0
+            if sealed:
+                await rt.store.deliver(run, Together(tuple(sealed)), origin=rt.origin, at=at)
         except (AlreadyDecided, Refused):
             if is_new:
                 raise
             row = await rt.store.get(run)
+            if row.seq == saved.seq:  # nobody was first
+                raise
             raise AlreadyResumed(run, saved.seq, row.seq, row.status.value) from None
         rt.worker.wake(run)
     return Run(rt, run)

@@ -8,13 +8,14 @@ from typing_extensions import TypeVar
 from adjourn.core.codec import plain
 from adjourn.core.conversation_state import Thread
 from adjourn.core.files import FILE
-from adjourn.core.ids import is_within, request_part
+from adjourn.core.ids import is_within
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Message, files_in
 from adjourn.core.records import (
     Accepted,
     AnyRecord,
     CancelAsked,
+    Command,
     Emitted,
     PauseAsked,
     Resumed,
@@ -243,17 +244,16 @@ class Run(Generic[T]):
         """
         if not isinstance(instruction, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid(f"instruction= must be a string, got {type(instruction).__name__}")
-        state = await self._fold()
+        state, asked = await self._fold(), Resumed(instruction=instruction, by=by)
         if not state.failed:
-            await self._deliver(Resumed(instruction=instruction, by=by), request_id)
+            await self._deliver(asked, request_id)
             return
+        commands: list[Command] = []
         for interrupt in state.interrupts:
-            await self._deliver(
-                await answered(interrupt, "retry", by=by),
-                request_id and request_part(request_id, interrupt.id),
-            )
+            commands.append(await answered(interrupt, "retry", by=by))
         if instruction:
-            await self.say(instruction, by=by, request_id=request_id and f"{request_id}/say")
+            commands.append(Said(text=instruction, by=by))
+        await self._rt.deliver_together(self.id, commands, asked, request_id)
 
     async def cancel(self, *, by: str = "", reason: str = "", request_id: str = "") -> None:
         """Stop, undo in reverse what was done, and end. Twice is the same as once.

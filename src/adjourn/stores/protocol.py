@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from adjourn.core.command_effects import Commands
 from adjourn.core.files import FileRef
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started
+from adjourn.core.records import AnyRecord, Fact, Move, Released, Started
 from adjourn.core.signatures import Trust
 from adjourn.core.status import Status
 from adjourn.stores.audit import EVERY_LINE, AuditFilter, AuditLine, FoundLine
@@ -311,10 +312,10 @@ class Journals(Protocol):
         ...
 
     async def deliver(
-        self, run: str, command: Command, *, request: str = "", origin: str = "", at: int = 0
+        self, run: str, command: Commands, *, request: str = "", origin: str = "", at: int = 0
     ) -> int:
         """Append a person's command if the run's status, the interrupt's row and the clock admit
-        it; its seq.
+        it; its seq. Of several `Together` all are appended, or none; the seq is the first one's.
 
         The same `request` again gives the same seq and appends nothing; with another command:
         `RequestReused`. With `at`, only if that is the run's last record; else `AlreadyResumed`.

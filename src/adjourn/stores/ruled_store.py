@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from adjourn.core.command_effects import Commands, Together
 from adjourn.core.files import check_blobs, uncarried
-from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started
+from adjourn.core.records import AnyRecord, Fact, Move, Released, Started
 from adjourn.errors import UnknownRun
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Erasure, Hold, Pruning
@@ -161,12 +162,17 @@ class Ruled:
         return self._write(leases.committing(lease, facts, moves, seen), ring=lease.run, own=True)
 
     async def deliver(
-        self, run: str, command: Command, *, request: str = "", origin: str = "", at: int = 0
+        self, run: str, command: Commands, *, request: str = "", origin: str = "", at: int = 0
     ) -> int:
         """See `Store.deliver`."""
-        if named := uncarried(command):
-            await self.get(run)
-            check_blobs(run, (command,), await self.blobs(run, named))
+        if isinstance(command, Together):
+            said = command.commands
+        else:
+            said = (command,)
+        for one in said:
+            if named := uncarried(one):
+                await self.get(run)
+                check_blobs(run, (one,), await self.blobs(run, named))
         return await self._write(commands.delivering(run, command, request, origin, at), ring=run)
 
     async def annotate(self, run: str, note: ItemNote, *, origin: str = "") -> float:

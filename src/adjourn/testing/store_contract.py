@@ -28,6 +28,7 @@ from adjourn.testing.contract.fleet import Listing
 from adjourn.testing.contract.guest_threads import GuestThreading
 from adjourn.testing.contract.heartbeat import Beating
 from adjourn.testing.contract.item_notes import Annotating
+from adjourn.testing.contract.joint_commands import Joint
 from adjourn.testing.contract.lease import Acquiring, Claiming, Keeping
 from adjourn.testing.contract.lists import Due, Halts, Inbox, Runs
 from adjourn.testing.contract.names import Naming
@@ -66,6 +67,7 @@ class StoreContract(
     Commanding,
     Following,
     Requesting,
+    Joint,
     Deciding,
     Allowing,
     Voting,

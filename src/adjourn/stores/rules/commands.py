@@ -20,6 +20,7 @@ from adjourn.core.authority import (
     seated,
 )
 from adjourn.core.codec import legible
+from adjourn.core.command_effects import Commands, Together
 from adjourn.core.decision import INSTEAD, chosen, is_instead, word_of
 from adjourn.core.files import MARK
 from adjourn.core.ids import local_event, public_id
@@ -69,14 +70,26 @@ from adjourn.stores.rules.votes import votes_of
 from adjourn.stores.run_row import RunRow, keyed_digest
 
 
-def delivering(run: str, command: Command, request: str, origin: str, at: int) -> StoreRule:
+def delivering(run: str, given: Commands, request: str, origin: str, at: int) -> StoreRule:
     """See `Store.deliver`."""
+    if isinstance(given, Together):
+        whole = given
+    else:
+        whole = Together((given,))
     ask = ReadRequest(run, request=request, audit=(run,))
+    for command in whole.commands:
+        ask = _looking_at(ask, command)
+    work = partial(deliver, run=run, whole=whole, request=request, origin=origin, at=at)
+    return StoreRule(ask, work)
+
+
+def _looking_at(ask: ReadRequest, command: Command) -> ReadRequest:
+    """With what a command looks at as well."""
     match command:
         case Decided():
-            ask = msgspec.structs.replace(
+            return msgspec.structs.replace(
                 ask,
-                named=(command.i,),
+                named=(*ask.named, command.i),
                 otherwise_opens=True,
                 openings=True,
                 records=(1,),
@@ -84,26 +97,70 @@ def delivering(run: str, command: Command, request: str, origin: str, at: int) -
                 signed=True,
             )
         case Emitted():
-            ask = msgspec.structs.replace(ask, opens=True, signed=True)
+            return msgspec.structs.replace(ask, opens=True, signed=True)
         case Forked():
-            ask = msgspec.structs.replace(ask, all_interrupts=True)
+            return msgspec.structs.replace(ask, all_interrupts=True)
         case Revoked():
-            ask = msgspec.structs.replace(ask, named=(command.i,))
+            return msgspec.structs.replace(ask, named=(*ask.named, command.i))
         case Said() if command.abandon:
-            ask = msgspec.structs.replace(ask, opens=True)
+            return msgspec.structs.replace(ask, opens=True)
         case _:
-            pass
-    work = partial(deliver, run=run, command=command, request=request, origin=origin, at=at)
-    return StoreRule(ask, work)
+            return ask
 
 
 def deliver(
-    sheet: Sheet, run: str, command: Command, request: str, origin: str, at: int
+    sheet: Sheet, run: str, whole: Together, request: str, origin: str, at: int
 ) -> int | RecordedRefusal:
     """See `Store.deliver`."""
+    first, *others = whole.commands
+    is_again = bool(request) and sheet.request(request) is not None
+    if others and not is_again and (refused := _refused_behind(sheet, run, whole, origin, at)):
+        return refused
+    done = _deliver(sheet, run, first, Request(request, whole, origin, at))
+    if is_again or isinstance(done, RecordedRefusal):
+        return done
+    for command in others:
+        found = _deliver(sheet, run, command, Request("", whole, origin, 0))
+        assert not isinstance(found, RecordedRefusal)  # it was tried before
+    return done
+
+
+def _refused_behind(
+    sheet: Sheet, run: str, whole: Together, origin: str, at: int
+) -> RecordedRefusal | None:
+    """If one that is not the first is refused behind those before it, none is recorded: that is
+    seen on a copy of what was read."""
+    trial = sheet.copy()
+    for place, command in enumerate(whole.commands):
+        done = _deliver(trial, run, command, Request("", whole, origin, 0 if place else at))
+        if not isinstance(done, RecordedRefusal):
+            continue
+        if not place:
+            return None  # as if it came alone
+        row = sheet.row
+        for other in whole.commands[: place + 1]:
+            verb = VERBS[type(other).__name__].split()[0]
+            told = {"verb": verb, "by": other.by, "from": origin, **_told(sheet, row, other)}
+            sheet.audited(run, {**told, "refused": str(done.error)})
+        return done
+    return None
+
+
+class Request(msgspec.Struct, frozen=True, gc=False):
+    """How a command comes: the id of its request, with what it came, from where, and behind which
+    record."""
+
+    id: str
+    whole: Together
+    origin: str
+    at: int
+
+
+def _deliver(sheet: Sheet, run: str, command: Command, request: Request) -> int | RecordedRefusal:
+    """One command."""
     name = VERBS[type(command).__name__].split()[0]
     row = sheet.row
-    what = {"verb": name, "by": command.by, "from": origin, **_told(sheet, row, command)}
+    what = {"verb": name, "by": command.by, "from": request.origin, **_told(sheet, row, command)}
     if row is None:
         sheet.audited("", {**what, "refused": f"no run {run!r:.80}"})
         return RecordedRefusal(UnknownRun(run))
@@ -116,19 +173,21 @@ def deliver(
         body = dump(msgspec.structs.replace(command, at=0.0))
         command = cast(Command, parse(body))
         check_record(command)
-        check_names(request_id=request)
+        check_names(request_id=request.id)
     except (msgspec.MsgspecError, TypeError, ValueError, Invalid) as e:
-        sheet.audited(run, {"verb": name, "from": origin, "refused": "it cannot be recorded"})
+        sheet.audited(
+            run, {"verb": name, "from": request.origin, "refused": "it cannot be recorded"}
+        )
         return RecordedRefusal(Invalid(f"the command cannot be recorded: {e}"))
-    wanted = keyed_digest(row.salt, _wanted(command, body)) if request else ""
-    if request and (old := sheet.request(request)) is not None:
+    wanted = keyed_digest(row.salt, _wanted(request.whole)) if request.id else ""
+    if request.id and (old := sheet.request(request.id)) is not None:
         if old[1] != wanted:
             sheet.audited(run, {**what, "refused": "the request id was used for another command"})
-            return RecordedRefusal(RequestReused(request))
+            return RecordedRefusal(RequestReused(request.id))
         return old[0]
     try:
-        if at and row.seq != at:
-            raise AlreadyResumed(run, at, row.seq, row.status.value)
+        if request.at and row.seq != request.at:
+            raise AlreadyResumed(run, request.at, row.seq, row.status.value)
         if isinstance(command, CancelAsked) and row.status in CANCELS:
             seq = row.seq
         else:
@@ -137,8 +196,8 @@ def deliver(
     except AdjournError as e:
         sheet.audited(run, {**what, "refused": str(e)})
         return RecordedRefusal(e)
-    if request:
-        sheet.put_request(request, seq, wanted)
+    if request.id:
+        sheet.put_request(request.id, seq, wanted)
     if seq == row.seq:  # twice is once, and nobody did it a second time
         sheet.audited(run, {**what, "refused": f"it is {row.status} already"})
     else:
@@ -150,10 +209,13 @@ def deliver(
     return seq
 
 
-def _wanted(command: Command, body: str) -> str:
+def _wanted(whole: Together) -> str:
     """What a request with an id is recognised by, if it comes again."""
-    sealed = getattr(command, "seal", None) is not None
-    return digest(dump(_unsealed(command)) if sealed else body)
+    commands = whole.commands
+    if whole.asked is not None:
+        commands = (whole.asked,)
+    bodies = [dump(msgspec.structs.replace(_unsealed(command), at=0.0)) for command in commands]
+    return digest(*bodies)
 
 
 def _unsealed(command: Command) -> Command:

@@ -7,9 +7,11 @@ on a `Sheet` of that, and writes what the sheet then says. A rule that raises ha
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from typing import Any, Protocol, TypeVar
 
 import msgspec
+from msgspec import structs
 from msgspec.structs import force_setattr
 
 from adjourn.core.codec import encode
@@ -49,6 +51,15 @@ class Sheet:
         """Of what was appended, in characters."""
         self.files: list[FileRef] = []
         """The references in what was appended whose bytes are written with it."""
+
+    def copy(self) -> "Sheet":
+        """One of what was read, on which something can be tried: nothing of it is written. To be
+        made before anything is."""
+        seen = self._seen
+        interrupts = deepcopy(dict(seen.interrupts))
+        return Sheet(
+            self._ask, structs.replace(seen, row=deepcopy(seen.row), interrupts=interrupts)
+        )
 
     def insert(self, row: RunRow) -> None:
         """Add a run."""
