@@ -172,6 +172,25 @@ test("a refusal of the server is tied to its field", () => {
   assert.equal(fault(form, "cents"), undefined);
 });
 
+test("what is wrong inside of a field that is written as a whole stands at that field, with its place", () => {
+  const form = new Form(parse('{"type": "object", "properties": {"free": {"type": "object", "required": ["a"]}, "rows": {"type": "array", "items": {"type": "object", "properties": {"n": {"type": "integer"}}}}}}'), parse('{"free": {}, "rows": [{"n": 1}]}'));
+  form.refuse({ path: ["free", "deep", 1], message: "Too long." });
+  assert.equal(fault(form, "free"), "deep[1]: Too long.");
+  form.refuse({ path: ["rows", 0, "n"], message: "Too much." });
+  assert.equal(fault(form, "rows", 0, "n"), "Too much.");
+  form.set(at(form, "free"), { input: "{}" });
+  assert.equal(fault(form, "free"), "a: This is needed.");
+});
+
+test("what is optional and yes or no is left out, or one of both; a default is chosen", () => {
+  const form = new Form(parse('{"type": "object", "properties": {"park": {"type": "boolean", "default": true}, "walk": {"type": "boolean"}}}'));
+  assert.deepEqual(form.root.fields.map((f) => [f.shape, f.input, ...f.modes]), [["pair", "true", "value"], ["pair", "", "value"]]);
+  assert.equal(sent(form), '{"park": true}');
+  form.set(at(form, "park"), { input: "" });
+  form.set(at(form, "walk"), { input: "false" });
+  assert.equal(sent(form), '{"walk": false}');
+});
+
 test("branches with a value each are choices with titles, and with a title each are chosen first", () => {
   const form = new Form(
     parse(`{"type": "object", "required": ["meal", "pay"], "properties": {

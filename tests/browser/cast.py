@@ -187,7 +187,13 @@ VISIT: dict[str, Any] = {
         "plan": {"type": "string", "title": "Plan of the yard", "contentEncoding": "base64", "contentMediaType": "text/plain"},
         "photo": {**Image.schema(), "title": "Photo"},
         "code": {"type": "string", "title": "Door code", "format": "password"},
+        "stay": {"type": "string", "format": "duration", "title": "Stays for"},
+        "badges": {"type": "array", "title": "Badges", "items": {"$ref": "#/$defs/Badge"}},
+        "printer": {"type": "string", "format": "hostname", "title": "Printer"},
+        "dogs": {"type": "boolean", "title": "Brings a dog"},
     },
+    "$defs": {"Badge": {"type": "object", "title": "A badge", "required": ["on"], "properties": {
+        "on": {"type": "string", "title": "Name on it", "maxLength": 40}, "metal": {"type": "boolean", "title": "Of metal"}}}},
 }  # fmt: skip
 
 
@@ -210,6 +216,49 @@ async def plan_more(question: str) -> Any:
     """Ask somebody for the rest."""
     pause_for("visit", {"question": question}, answer_schema=MORE)
 
+
+RULED: dict[str, Any] = {
+    "minimum": {"type": "integer", "minimum": 5},
+    "maximum": {"type": "integer", "maximum": 9},
+    "exclusiveMinimum": {"type": "number", "exclusiveMinimum": 0},
+    "exclusiveMaximum": {"type": "number", "exclusiveMaximum": 10},
+    "multipleOf": {"type": "integer", "multipleOf": 5},
+    "minLength": {"type": "string", "minLength": 3, "maxLength": 50},
+    "maxLength": {"type": "string", "maxLength": 3},
+    "pattern": {"type": "string", "pattern": "^[A-Z]{2}[0-9]+$", "maxLength": 50},
+    "format": {"type": "string", "format": "ipv6"},
+    "minItems": {"type": "array", "minItems": 2},
+    "maxItems": {"type": "array", "maxItems": 1},
+    "prefixItems": {"type": "array", "prefixItems": [{"type": "integer"}]},
+    "allOf": {"allOf": [{"type": "integer"}, {"minimum": 5}]},
+    "required": {"type": "object", "required": ["a"]},
+    "additionalProperties": {"type": "object", "additionalProperties": {"type": "integer"}},
+    "type": {"type": ["array", "object"]},
+    "uniqueItems": {"type": "array", "uniqueItems": True},
+    "contains": {"type": "array", "contains": {"type": "string"}},
+    "unevaluatedItems": {"type": "array", "prefixItems": [{}], "unevaluatedItems": False},
+    "minProperties": {"type": "object", "minProperties": 1},
+    "maxProperties": {"type": "object", "maxProperties": 1},
+    "propertyNames": {"type": "object", "propertyNames": {"maxLength": 1}},
+    "patternProperties": {"type": "object", "patternProperties": {"^n": {"type": "integer"}}},
+    "dependentRequired": {"type": "object", "dependentRequired": {"a": ["b"]}},
+    "dependentSchemas": {"type": "object", "dependentSchemas": {"a": {"required": ["b"]}}},
+    "unevaluatedProperties": {"type": "object", "unevaluatedProperties": False},
+    "not": {"not": {"type": "string"}},
+    "if": {"if": {"type": "string"}, "then": {"maxLength": 1}},
+}
+"""A field for each rule of JSON Schema that says what a value may be, called like it."""
+
+
+@tool(effect="read")
+async def ask_by_rules(question: str) -> Any:
+    """Ask somebody for values that keep rules."""
+    pause_for("rules", {"question": question}, answer_schema={"type": "object", "properties": RULED})
+
+
+ruled = Agent(
+    "ruled", model=ScriptedModel([call("ask_by_rules", question="Which values?")], _answered), tools=[ask_by_rules]
+)
 
 asker_of_more = Agent(
     "asker_of_more", model=ScriptedModel([call("plan_more", question="What else?")], _answered), tools=[plan_more]
@@ -364,6 +413,7 @@ CAST: tuple[Agent[Any] | Flow, ...] = (
     parrot,
     visitor,
     asker_of_more,
+    ruled,
     looker,
     checked,
     patient,

@@ -1,5 +1,5 @@
 /** The controls of a form, one a row, each with its label, its type and what is wrong with it. */
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import { wear } from "../late_style";
 import { Button, Icon } from "../ui";
 import { hidden, Visible, visible, withoutHidden } from "../visible";
@@ -8,7 +8,7 @@ import { list, Num, readingAid, text as textOf, write, type Json } from "./json"
 import { isSecret, withoutSecrets } from "./drafts";
 import { FilePick } from "./file";
 import { Hiding, type Reading } from "./reading";
-import { isDated, Moment } from "./moment";
+import { isDated, isSpan, Moment, Span } from "./moment";
 import { describe, keyOf, nameOfPath, resolve } from "./schema";
 import style from "./fields.late.css";
 
@@ -101,7 +101,18 @@ const CHOSEN: Partial<Record<Field["shape"], string>> = {
 };
 
 /** Formats by the names that people have for them. */
-const FORMATS: Record<string, string> = { date: "a date", time: "a time", "date-time": "a date and a time", email: "an e-mail address", uri: "a web address" };
+const FORMATS: Record<string, string> = {
+  date: "a date",
+  time: "a time",
+  "date-time": "a date and a time",
+  duration: "a length of time",
+  email: "an e-mail address",
+  uri: "a web address",
+  uuid: "an id (UUID)",
+  ipv4: "an IPv4 address",
+  ipv6: "an IPv6 address",
+  hostname: "the name of a host",
+};
 
 /** What a field takes, for people; what is edited keeps the words of its schema. */
 function askedFor(f: Field, form: Form): string {
@@ -122,6 +133,10 @@ const need = (f: Field): string => (!f.path.length ? "" : f.required ? " · requ
   (!f.touched && f.original === undefined && f.input !== "" ? " · filled in by default" : "");
 
 function ModeChoice({ form, field: f, name, off }: { form: Form; field: Field; name: string; off: boolean }) {
+  if (f.shape === "group" && !f.modes.includes("null")) {
+    const on = f.mode === "value";
+    return <Toggle own={{ "aria-label": `${visible(name)}: filled in`, disabled: off }} on={on} word={on ? "filled in" : "left out"} set={() => form.set(f, { mode: on ? "absent" : "value" })} />;
+  }
   return (
     <select
       class="inp mode"
@@ -136,6 +151,16 @@ function ModeChoice({ form, field: f, name, off }: { form: Form; field: Field; n
         </option>
       ))}
     </select>
+  );
+}
+
+/** A switch, with what it says now beside it. */
+function Toggle({ own, on, word, set }: { own: object; on: boolean; word: string; set: () => void }) {
+  return (
+    <button {...own} type="button" role="switch" aria-checked={on} class="swb yes" onClick={set}>
+      <span class={`sw ${on ? "on" : ""}`} aria-hidden="true" />
+      {word}
+    </button>
   );
 }
 
@@ -168,17 +193,7 @@ function Control(p: ControlProps) {
       );
     case "switch":
       return (
-        <button
-          {...own}
-          type="button"
-          role="switch"
-          aria-checked={f.input === "true"}
-          class="swb yes"
-          onClick={() => set(String(f.input !== "true"))}
-        >
-          <span class={`sw ${f.input === "true" ? "on" : ""}`} aria-hidden="true" />
-          {f.input === "true" ? "yes" : "no"}
-        </button>
+        <Toggle own={own} on={f.input === "true"} word={f.input === "true" ? "yes" : "no"} set={() => set(String(f.input !== "true"))} />
       );
     case "pair":
       return <YesNo {...p} />;
@@ -212,6 +227,7 @@ function Control(p: ControlProps) {
       return <NumberBox {...p} />;
     case "text":
       if (isDated(f, form)) return <Moment form={form} field={f} own={own} />;
+      if (isSpan(f, form)) return <Span form={form} field={f} own={own} name={visible(name)} />;
       return (
         <>
           <input
@@ -292,36 +308,23 @@ function Variant(p: ControlProps) {
 }
 
 /** A few choices, all of them seen. */
-function Radios({ form, field: f, own, name }: ControlProps) {
-  const labelled = { "aria-label": visible(name), "aria-describedby": own["aria-describedby"], "aria-invalid": own["aria-invalid"] };
-  const one = (value: string, word: string) => (
-    <label key={value}>
-      <input type="radio" name={own.id} disabled={own.disabled} checked={f.input === value} onChange={() => form.set(f, { input: value })} />
-      {word}
-    </label>
-  );
-  return (
-    <div class="pair wrap" role="radiogroup" id={own.id} {...labelled}>
-      {f.labels.map((label, n) => one(String(n), visible(label)))}
-      {f.blank ? one("", "left out") : null}
-    </div>
-  );
+function Radios(p: ControlProps) {
+  return <Options {...p} all={p.field.labels.map((label, n) => [String(n), visible(label)])} />;
 }
 
-function YesNo({ form, field: f, own, name }: ControlProps) {
+function YesNo(p: ControlProps) {
+  return <Options {...p} all={[["true", "yes"], ["false", "no"]]} />;
+}
+
+/** Radio buttons, each with what it stands for; the last one for nothing, where that may be. */
+function Options({ form, field: f, own, name, all }: ControlProps & { all: [string, string][] }) {
+  const labelled = { "aria-label": visible(name), "aria-describedby": own["aria-describedby"], "aria-invalid": own["aria-invalid"] };
   return (
-    <div
-      class="pair"
-      role="radiogroup"
-      id={own.id}
-      aria-label={visible(name)}
-      aria-describedby={own["aria-describedby"]}
-      aria-invalid={own["aria-invalid"]}
-    >
-      {(["true", "false"] as const).map((v) => (
-        <label key={v}>
-          <input type="radio" name={own.id} disabled={own.disabled} checked={f.input === v} onChange={() => form.set(f, { input: v })} />
-          {v === "true" ? "yes" : "no"}
+    <div class="pair wrap" role="radiogroup" id={own.id} {...labelled}>
+      {(f.blank ? [...all, ["", "left out"]] : all).map(([value, word]) => (
+        <label key={value}>
+          <input type="radio" name={own.id} disabled={own.disabled} checked={f.input === value} onChange={() => form.set(f, { input: value! })} />
+          {word}
         </label>
       ))}
     </div>
@@ -411,10 +414,45 @@ function After({ form, field: f }: ControlProps) {
   );
 }
 
+/** What stays in hand when a list has changed: the line that was added or moved, or where one adds another. */
+type Hand = { line: number; on: "line" | "up" | "down" } | { on: "add" };
+const LINE = "input, textarea, select, button";
+
 function List(p: ControlProps) {
   const { form, field: f, own, name, faults, root, reading } = p;
+  const box = useRef<HTMLDivElement>(null);
+  const hand = useRef<Hand | null>(null);
+  // before the next key, which is for what is in hand then
+  useLayoutEffect(() => {
+    const held = hand.current;
+    hand.current = null;
+    if (!held) return;
+    const line = held.on === "add" ? null : box.current?.querySelectorAll(":scope > .item")[held.line];
+    const found = held.on === "add" ? box.current?.querySelector(":scope > .add") : line?.querySelector(held.on === "line" ? LINE : `[data-verb=${held.on}]`);
+    (found as HTMLElement | null | undefined)?.focus();
+  });
+  const add = (): void => {
+    hand.current = { line: f.fields.length, on: "line" };
+    form.add(f);
+  };
+  const move = (n: number, by: -1 | 1): void => {
+    hand.current = { line: n + by, on: by < 0 ? "up" : "down" };
+    form.move(f, n, by);
+  };
+  const remove = (n: number): void => {
+    hand.current = { on: "add" };
+    form.remove(f, n);
+  };
+  const most = mostOf(form, f);
+  /** Enter ends a line, and begins the next one. */
+  const typed = (e: KeyboardEvent): void => {
+    const line = e.target instanceof HTMLInputElement && e.target.type === "text" && e.target.closest(".item")?.parentElement === box.current;
+    if (e.key !== "Enter" || e.ctrlKey || e.metaKey || e.isComposing || !line || f.fields.some((x) => x.shape === "group")) return;
+    e.preventDefault();
+    if (!most || f.fields.length < Number(most)) add();
+  };
   return (
-    <div class="items" id={own.id} role="group" aria-label={visible(name)}>
+    <div class="items" id={own.id} ref={box} role="group" aria-label={visible(name)} onKeyDown={typed}>
       {f.fields.map((x, n) => (
         <div class="item" key={n}>
           {x.shape === "group" ? (
@@ -428,7 +466,7 @@ function List(p: ControlProps) {
           )}
           {f.fields.length > 1 ? (
             <>
-              <Button look="q" class="x" off={n ? "" : "it is the first"} label={`Move ${visible(name)} ${n + 1} up`} onClick={() => form.move(f, n, -1)}>
+              <Button look="q" class="x" off={n ? "" : "it is the first"} label={`Move ${visible(name)} ${n + 1} up`} name="up" onClick={() => move(n, -1)}>
                 ↑
               </Button>
               <Button
@@ -436,34 +474,34 @@ function List(p: ControlProps) {
                 class="x"
                 off={n + 1 < f.fields.length ? "" : "it is the last"}
                 label={`Move ${visible(name)} ${n + 1} down`}
-                onClick={() => form.move(f, n, 1)}
+                name="down"
+                onClick={() => move(n, 1)}
               >
                 ↓
               </Button>
             </>
           ) : null}
-          <Button look="q" class="x" label={`Remove ${visible(name)} ${n + 1}`} onClick={() => form.remove(f, n)}>
+          <Button look="q" class="x" label={`Remove ${visible(name)} ${n + 1}`} onClick={() => remove(n)}>
             ×
           </Button>
         </div>
       ))}
-      <Button icon="" class="add" label={`Add to ${visible(name)}`} onClick={() => form.add(f)}>
+      <Button icon="" class="add" label={`Add to ${visible(name)}`} onClick={add}>
         Add…
       </Button>
-      <Most form={form} field={f} />
+      {most ? (
+        <span class="sm t3">
+          {f.fields.length} of at most {most}
+        </span>
+      ) : null}
     </div>
   );
 }
 
-/** How many there are, where there is a limit. */
-function Most({ form, field: f }: { form: Form; field: Field }) {
+/** How many there may be; "" without a limit. */
+function mostOf(form: Form, f: Field): string {
   const most = resolve(f.schema, form.schema).schema.get("maxItems");
-  if (!(most instanceof Num)) return null;
-  return (
-    <span class="sm t3">
-      {f.fields.length} of at most {most.text}
-    </span>
-  );
+  return most instanceof Num ? most.text : "";
 }
 
 function ItemControl(p: ControlProps) {

@@ -5,7 +5,7 @@
 import { signal } from "@preact/signals";
 import { BadJson, equal, isObj, list, loses, Num, obj, parse, text, write, type Json, type Obj } from "./json";
 import { check } from "./faults";
-import { keyOf, resolve, type Fault, type Path } from "./schema";
+import { keyOf, nameOfPath, resolve, type Fault, type Path } from "./schema";
 
 export type Shape =
   | "text"
@@ -58,7 +58,7 @@ export interface Field {
 
 const LONG = 60;
 const TEXTS: ReadonlySet<Shape> = new Set(["text", "long"]);
-const BLANK: ReadonlySet<Shape> = new Set(["text", "long", "whole", "number", "choice", "list", "many", "variant", "file"]);
+const BLANK: ReadonlySet<Shape> = new Set(["text", "long", "whole", "number", "choice", "pair", "list", "many", "variant", "file"]);
 const DEEP = 3;
 export const KINDS: readonly Kind[] = ["text", "number", "yes or no", "JSON"];
 
@@ -120,7 +120,9 @@ export class Form {
 
   /** What the server refused, and where. */
   refuse(fault: Fault): void {
-    this.refusals.set(keyOf(fault.path), fault.message);
+    let here = this.root;
+    for (let next: Field | undefined = here; next; next = here.fields.find((f) => f.path.every((part, n) => part === fault.path[n]))) here = next;
+    this.refusals.set(keyOf(here.path), said(fault.message, fault.path.slice(here.path.length)));
     this.tried = true;
     this.version.value += 1;
   }
@@ -154,7 +156,8 @@ function field(schema: Json | undefined, value: Json | undefined, root: Json | u
   const modes: Mode[] = ["value", ...(nullable ? (["null"] as const) : []), ...(required ? [] : (["absent"] as const))];
   const found = shapeOf(s, given, root);
   const item = found === "long" && typeof path.at(-1) === "number" && given === undefined; // one of a list is one line
-  const shape = item ? "text" : found === "group" && given === undefined && path.length >= DEEP ? "json" : found; // it may contain itself
+  const either = found === "switch" && value === undefined && !required; // a switch has no third place, for what is left out
+  const shape = item ? "text" : either ? "pair" : found === "group" && given === undefined && path.length >= DEEP ? "json" : found; // it may contain itself
   const blank = !required && (value === undefined || !TEXTS.has(shape)) && !(nullable && TEXTS.has(shape)) && BLANK.has(shape);
   const made: Field = {
     path,
@@ -326,6 +329,9 @@ function moved(f: Field, parent: Path, n: number | string): Field {
 
 const NEEDED = "This is needed.";
 
+/** What is wrong, with the place inside of a field that is written as a whole. */
+const said = (message: string, inside: Path): string => (inside.length ? `${nameOfPath(inside)}: ${message}` : message);
+
 function read(f: Field, faults: Map<string, string>, root: Json | undefined): Json | undefined {
   if (f.mode === "absent") return undefined;
   if (f.mode === "null") return null;
@@ -340,7 +346,7 @@ function read(f: Field, faults: Map<string, string>, root: Json | undefined): Js
     return undefined;
   }
   const [wrong] = check(f.schema, out as Json, root); // beside its field at once, whatever is wrong elsewhere
-  if (wrong && f.touched) faults.set(keyOf(f.path), wrong.message);
+  if (wrong && f.touched) faults.set(keyOf(f.path), said(wrong.message, wrong.path));
   return out as Json;
 }
 

@@ -1,4 +1,5 @@
-/** Dates and times: the browser's own controls. What is sent has the zone of this browser, and is shown. */
+/** Dates, times and lengths of time. The browser's own controls, where it has one. What is sent has the zone of this browser, and is shown. */
+import { useRef, useState } from "preact/hooks";
 import type { Field, Form } from "./form";
 import { text } from "./json";
 import { formatFault } from "./formats";
@@ -63,6 +64,38 @@ export function Moment({ form, field: f, own }: { form: Form; field: Field; own:
           {Intl.DateTimeFormat().resolvedOptions().timeZone} time{f.input ? `, sent as ${f.input}` : ""}
         </span>
       ) : null}
+    </div>
+  );
+}
+
+const UNITS = ["minutes", "hours", "days"] as const;
+const ENDS: Record<string, number> = { M: 0, H: 1, D: 2 };
+const ONE = /^(?:PT(.*)([MH])|P([^T]*)(D))$/;
+
+export const isSpan = (f: Field, form: Form): boolean => formatOf(f, form) === "duration";
+
+/** So many minutes, hours or days. What is there already and has several of them stays the text that it is. */
+export function Span({ form, field: f, own, name }: { form: Form; field: Field; own: Own; name: string }) {
+  const several = useRef(f.input !== "" && !/^(PT\d+[MH]|P\d+D)$/.test(f.input));
+  const found = ONE.exec(f.input);
+  const [chosen, choose] = useState(0);
+  const unit = found ? ENDS[found[2] ?? found[4] ?? ""]! : chosen;
+  const set = (n: string, as: number): void => {
+    choose(as);
+    form.set(f, { input: n.trim() === "" ? "" : as === 2 ? `P${n.trim()}D` : `PT${n.trim()}${as ? "H" : "M"}` });
+  };
+  if (several.current) return <input {...own} class="inp" type="text" value={f.input} onInput={(e) => form.set(f, { input: e.currentTarget.value })} />;
+  const typed = found?.[1] ?? found?.[3] ?? "";
+  return (
+    <div class="row wrap">
+      <input {...own} class="inp number" type="text" inputMode="numeric" autocomplete="off" value={typed} onInput={(e) => set(e.currentTarget.value, unit)} />
+      <select class="inp" aria-label={`${name}: minutes, hours or days`} value={String(unit)} disabled={own.disabled} onChange={(e) => set(typed, Number(e.currentTarget.value))}>
+        {UNITS.map((word, n) => (
+          <option key={word} value={String(n)}>
+            {word}
+          </option>
+        ))}
+      </select>
     </div>
   );
 }

@@ -17,6 +17,11 @@ _EMAIL = re.compile(
 )
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!#-;=?-\[\]_a-z~%]+")
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+_LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOST = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(\.{_LABEL})*")
+_DAYS = r"(\d{1,9}Y)?(\d{1,9}M)?(\d{1,9}W)?(\d{1,9}D)?"
+_HOURS = r"(T(?=\d)(\d{1,9}H)?(\d{1,9}M)?(\d{1,9}(\.\d{1,9})?S)?)?"
+_DURATION = re.compile(rf"P(?=[\dT]){_DAYS}{_HOURS}", re.ASCII)
 
 
 def _is_date(text: str) -> bool:
@@ -59,11 +64,13 @@ FORMATS: Mapping[str, tuple[Callable[[str], bool], str]] = {
     "date": (_is_date, "a date such as 2031-01-31"),
     "time": (_is_time, "a time such as 14:30"),
     "date-time": (_is_moment, "a date and a time such as 2031-01-31T14:30:00+01:00"),
+    "duration": (_matches(_DURATION), "a length of time such as PT45M, 45 minutes"),
     "email": (_matches(_EMAIL), "an e-mail address such as ana@example.com"),
     "uri": (_matches(_URI), "an address such as https://example.com/page"),
     "uuid": (_matches(_UUID), "a UUID such as 123e4567-e89b-12d3-a456-426614174000"),
     "ipv4": (_is_ipv4, "an IPv4 address such as 192.0.2.1"),
     "ipv6": (_is_ipv6, "an IPv6 address such as 2001:db8::1"),
+    "hostname": (_matches(_HOST), "a host name such as mail.example.com"),
 }
 """By name: the check, and what fits in words."""
 
