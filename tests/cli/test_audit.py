@@ -141,6 +141,11 @@ def test_lines_are_newest_first_in_words_and_filtered(adjourn: Run, waiting: str
     assert table[0].startswith("at,by,verb") and len(table) == 4
 
 
+def test_a_pipe_gets_whole_ids_as_from_every_other_list(adjourn: Run, waiting: str) -> None:
+    for list_of in ("audit", "runs", "inbox"):
+        assert waiting in adjourn(list_of).out, list_of
+
+
 def test_the_next_page_is_one_of_the_same_list(adjourn: Run, waiting: str) -> None:
     for by, verb in (("ana", "pause"), ("bo", "resume"), ("ana", "pause")):
         assert adjourn(verb, waiting, "--by", by).code == 0

@@ -1,7 +1,6 @@
 """Many runs at once: each answers for itself, one refusal stops nobody, and the same request acts once."""
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -95,18 +94,28 @@ async def test_resuming_continues_what_was_paused_and_retries_what_failed(rt: Ru
     assert [row.id for row in await rt.store.runs(Filter(status="ready"))] == ["paused", "failed"]
 
 
-async def test_a_thousand_runs_report_each_outcome(rt: Runtime) -> None:
+RECORDED = {"pause": PauseAsked, "cancel": CancelAsked, "resume": Decided, "deny": Decided}
+
+
+@pytest.mark.parametrize("verb", RECORDED)
+async def test_a_thousand_runs_report_each_outcome(rt: Runtime, verb: str) -> None:
     ids = [f"r{n}" for n in range(MOST)]
+    over = {f"r{n}" for n in range(0, MOST, 7)}
     for run in ids:
-        await rt.store.create(started(run))
-    await commit(rt.store, await rt_claim(rt, "r500"), (), [RunCompleted()])
-    done = await rt.bulk("cancel", ids, by="ana", note="spilled")
+        if run in over:
+            await commit(rt.store, await begin(rt.store, run), (), [RunCompleted()])
+        elif verb == "resume":
+            await failed(rt.store, run)
+        elif verb == "deny":
+            await wait_for(rt.store, approval(), run=run)
+        else:
+            await rt.store.create(started(run))
+    done = await rt.bulk(verb, ids, by="ana", note="spilled")
     assert [one.run_id for one in done] == ids
-    assert [one.run_id for one in done if one.refused] == ["r500"]
-
-
-async def rt_claim(rt: Runtime, run: str) -> Any:
-    return await rt.store.acquire(run, "w1", 30.0)
+    assert {one.run_id for one in done if one.refused} == over
+    assert all(str(one.refused) for one in done if one.refused)
+    for run in ids:
+        assert len(await recorded(rt.store, RECORDED[verb], run)) == (run not in over), run
 
 
 @pytest.mark.parametrize(

@@ -149,8 +149,9 @@ def show(
     if as_csv:
         sys.stdout.write(csv_of(lines))
         return
+    terminal = out()
     for line in lines:
-        out().print(_shown(line))
+        terminal.print(_shown(line, whole=not terminal.tty))
     if not lines:
         say(Text("There is no such line in the audit.", style=DIM))
     if len(lines) == limit:
@@ -170,8 +171,11 @@ async def _run(rt: Runtime, wanted: str) -> str:
         raise
 
 
-def _shown(line: AuditEntry) -> Text:
+def _shown(line: AuditEntry, *, whole: bool) -> Text:
     run, more = line.run_id, line.more
+    name = "-"
+    if run and run != SECURITY:
+        name = visible(run) if whole else short_id(run)
     beside: list[str] = []
     if line.origin:
         beside.append(f"from {line.origin}")
@@ -181,7 +185,7 @@ def _shown(line: AuditEntry) -> Text:
         beside.append(f"record {line.seq}")
     return Text.assemble(
         time.strftime("%Y-%m-%d %H:%M:%S  ", time.localtime(line.at)),
-        (f"{short_id(run) if run and run != SECURITY else '-':9}  ", DIM),
+        (f"{name:9}  ", DIM),
         (visible(str(line.told)), "red" if line.refused else ""),
         ("".join(f"  {visible(word)}" for word in beside), DIM),
     )

@@ -6,7 +6,7 @@ from adjourn.core.messages import Text, ToolCall
 from adjourn.core.records import Faulted, Parked, Replied, Returned, RunCompleted
 from adjourn.core.usage import Usage
 from adjourn.runtime.indexer import bring_up_to_date
-from adjourn.runtime.search_query import searched
+from adjourn.runtime.search_query import KEYS, searched
 from adjourn.stores.erasure import Pruning
 from adjourn.stores.protocol import Filter, Store
 from adjourn.stores.run_entry import extended
@@ -24,6 +24,38 @@ from adjourn.testing.contract.fixtures import (
 from adjourn.testing.fake_clock import FakeClock
 
 REFUND = {"order": "Order-4417", "cents": 48250, "why": "it's 100%_broken"}
+
+
+BY_KEY: dict[str, list[str]] = {
+    "tool:refund": ["r1"],
+    "tool:refun": [],
+    "by:ana": ["r1"],
+    "by:ANA": ["r1"],
+    "arg.cents:48250": ["r1"],
+    "arg.cents:4825": [],
+    'arg.why:"it\'s 100%_broken"': ["r1"],
+    "label.tenant:acme": ["r1"],
+    "label.tenant:ac": [],
+    "agent:mail-desk": ["r1"],
+    "session:desk-1": ["r1"],
+    "session:desk": [],
+    "since:5m": ["r3", "r2"],
+    "before:5m": ["r1"],
+    "status:completed": ["r2", "r1"],
+    "status:completed harmless": ["r2"],
+}
+BY_NUMBER: dict[str, list[str]] = {
+    "cost:>0.05": ["r1"],
+    "cost:<0.05": ["r3", "r2"],
+    "tokens:>100": ["r1"],
+    "took:>10m": ["r1"],
+    "took:<9m": ["r3", "r2"],
+    "waited:>9m": ["r1"],
+    "waited:>11m": [],
+    "cost:>0.05 harmless": [],
+    "took:>1m tool:refund": ["r1"],
+}
+"""What is searched for, and the runs of `lived` that it finds."""
 
 
 class RunSearching(ContractFixtures):
@@ -64,38 +96,17 @@ class RunSearching(ContractFixtures):
         self, store: Store, clock: FakeClock
     ) -> None:
         await lived(store, clock)
-        asked = {
-            "tool:refund": ["r1"],
-            "tool:refun": [],
-            "by:ana": ["r1"],
-            "by:ANA": ["r1"],
-            "arg.cents:48250": ["r1"],
-            "arg.cents:4825": [],
-            'arg.why:"it\'s 100%_broken"': ["r1"],
-            "label.tenant:acme": ["r1"],
-            "label.tenant:ac": [],
-            "agent:mail-desk": ["r1"],
-            "status:completed": ["r2", "r1"],
-            "status:completed harmless": ["r2"],
-        }
-        assert {text: await found(store, text) for text in asked} == asked
+        assert {text: await found(store, text) for text in BY_KEY} == BY_KEY
 
     async def test_numbers_are_bounded_from_below_and_above(
         self, store: Store, clock: FakeClock
     ) -> None:
         await lived(store, clock)
-        asked = {
-            "cost:>0.05": ["r1"],
-            "cost:<0.05": ["r3", "r2"],
-            "tokens:>100": ["r1"],
-            "took:>10m": ["r1"],
-            "took:<9m": ["r3", "r2"],
-            "waited:>9m": ["r1"],
-            "waited:>11m": [],
-            "cost:>0.05 harmless": [],
-            "took:>1m tool:refund": ["r1"],
-        }
-        assert {text: await found(store, text) for text in asked} == asked
+        assert {text: await found(store, text) for text in BY_NUMBER} == BY_NUMBER
+
+    async def test_every_key_of_a_search_is_asked_for(self) -> None:
+        asked = {text.partition(":")[0].partition(".")[0] for text in (*BY_KEY, *BY_NUMBER)}
+        assert asked == {key.partition(".")[0] for key in KEYS}
 
     async def test_pages_of_a_search_continue_where_the_last_one_ended(self, store: Store) -> None:
         for number in range(7):
@@ -174,7 +185,13 @@ async def lived(store: Store, clock: FakeClock, *, between: bool = False) -> Non
     """A refund that failed once, waited ten minutes for a person and was dear; and two runs of which
     nothing is to be said, one of them not ended. `between`: entries are made on the way."""
     lease = await begin(
-        store, "r1", input="Make it right", program="mail-desk", labels={"tenant": "Acme"}, by="bo"
+        store,
+        "r1",
+        input="Make it right",
+        program="mail-desk",
+        labels={"tenant": "Acme"},
+        by="bo",
+        session="desk-1",
     )
     call = ToolCall(id="c0", tool="refund", args=REFUND)
     usage = Usage(1, 900, 100, 0, 0.11)
