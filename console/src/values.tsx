@@ -58,8 +58,8 @@ export function Lines({ text }: { text: string }) {
   );
 }
 
-/** Named values, one under the other; anything else as one value. */
-export function Values({ value }: { value: unknown }) {
+/** Named values, one under the other; anything else as one value, of which `limit` characters are shown at first. */
+export function Values({ value, limit = LONG }: { value: unknown; limit?: number }) {
   if (value && typeof value === "object" && !Array.isArray(value) && !(value instanceof Big)) {
     const entries = Object.entries(value);
     if (!entries.length) return <p class="t3">none</p>;
@@ -80,7 +80,7 @@ export function Values({ value }: { value: unknown }) {
   }
   return (
     <div class="mono rawv">
-      <Value value={value} />
+      <Value value={value} limit={limit} />
     </div>
   );
 }

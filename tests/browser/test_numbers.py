@@ -1,11 +1,18 @@
 """The page of numbers: what it says is what the runs did, and it is for everybody."""
 
+import time
 from typing import Any
 
 import pytest
 from playwright.async_api import Browser, expect
+from tests.browser.cast import deployer, failing
 from tests.browser.test_access import AXE, complaints
 from tests.browser.world import World, visit
+
+from adjourn import Runtime
+from adjourn.stores.sqlite.store import SQLiteStore
+
+DAY = 86_400
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -60,3 +67,20 @@ async def test_on_the_first_day_it_shows_what_there_is_and_says_what_is_missing(
                 assert await table.evaluate("e => e.scrollWidth <= e.clientWidth"), width
         await waits.get_by_role("link", name="Open the inbox").click()
         await page.wait_for_url("**/inbox**")
+
+
+async def test_beside_each_figure_stands_the_same_of_as_much_time_before(browser: Browser, own: World) -> None:
+    then = SQLiteStore(str(own.folder / "runs.db"), now=lambda: time.time() - 20 * DAY)
+    async with Runtime(then, work=False) as rt:
+        for program in (deployer, failing):
+            await (await rt.start(program, "long ago")).cancel(by="shop")
+    await then.close()
+    await own.waiting("refunds", "order 0")
+    async with visit(browser, own, at="/numbers?span=14d") as ana:
+        before = ana.page.locator(".nb-tops [data-before]")
+        await expect(before.first).to_have_text("2 in the 14 d before")
+        words = await before.all_inner_texts()
+        assert words[1:] == [f"{what} in the 14 d before" for what in ("0 %", "$0", "0", "no answer")]
+        await ana.page.get_by_role("radio", name="24 h").click()
+        await expect(ana.page.locator(".nb-tops")).to_contain_text("1 open")
+        await expect(before).to_have_count(0)  # nothing began on the day before

@@ -30,6 +30,30 @@ async def test_what_decides_takes_a_sixth_of_a_phone_and_the_scope_stands_below_
         assert scope is not None and box is not None and scope["y"] + scope["height"] <= box["y"] + 1
 
 
+CUT = """() => [...document.querySelectorAll('input[placeholder]')].filter((e) => e.checkVisibility() && e.placeholder).map((e) => {
+    const brush = document.createElement('canvas').getContext('2d'), look = getComputedStyle(e);
+    brush.font = look.font;
+    const room = e.clientWidth - parseFloat(look.paddingLeft) - parseFloat(look.paddingRight);
+    return [e.placeholder, Math.ceil(brush.measureText(e.placeholder).width) - room];
+})"""
+
+
+async def test_what_stands_in_an_empty_field_is_read_to_its_end(ana: Visit) -> None:
+    run = await ana.world.waiting("refunds")
+    page = ana.page
+    await page.set_viewport_size({"width": 390, "height": 844})
+    found: list[str] = []
+    for at in (*await ana.menu(), f"/runs/{run}", "item", "/inbox?show=decided"):
+        await (ana.inbox(run) if at == "item" else ana.go(at))
+        await expect(page.locator("main[aria-busy]")).to_have_count(0)
+        if at == "item":
+            await expect(page.get_by_label("Comment", exact=True)).to_be_visible()
+        read = await page.evaluate(CUT)
+        found += [words for words, _ in read]
+        assert [f"{at}: {words}" for words, over in read if over > 0] == []
+    assert "For others to read" in found
+
+
 async def test_a_flow_of_many_branches_is_moved_sideways_and_stays_readable(ana: Visit) -> None:
     run = await ana.world.waiting("review", "a text for many")
 

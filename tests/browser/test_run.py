@@ -110,6 +110,11 @@ async def test_cancel_shows_what_will_be_undone_and_what_cannot_and_does_it(brow
         await expect(cut.locator(".bar.tool")).to_have_count(0)  # it did not finish, and does not look as if
         await page.reload()
         await expect(cut).to_have_attribute("data-status", "cancelled")
+        await page.locator("[data-step][data-kind=end]").click()
+        await expect(page.locator("[data-panel]").get_by_text("Cancelled", exact=True)).to_have_count(1)
+        await ana.go("/audit?verb=cancel")
+        await page.locator(".au-row").click()
+        await expect(page.locator(".au.open")).to_contain_text("2 undone, 1 left behind: announce")
     assert own.ledger() == ["create dns", "create lb", "announce soon", "delete lb", "delete dns"]
 
 
@@ -169,6 +174,19 @@ async def test_a_steps_arguments_results_policy_and_digest_are_there(ana: Visit)
     await panel.get_by_role("button", name="Review refund").click()
     await page.wait_for_url("**/inbox/**")
     await expect(page.locator("article h2")).to_have_text("refund")
+
+
+async def test_a_result_is_told_by_its_names_as_arguments_are(ana: Visit) -> None:
+    page, on = ana.page, ana.world
+    run = await on.waiting("refunds", "a result")
+    [item] = await on.rt.inbox(run=run)
+    await on.rt.approve(item, by="ana")
+    await on.status(run, "completed")
+    await ana.go(f"/runs/{run}")
+    await page.locator("[data-step='1.0']").click()
+    result = page.locator("[data-panel='1.0'] .sec").filter(has=page.get_by_role("heading", name="Result"))
+    await expect(result.locator("dt")).to_have_text("refunded")
+    await expect(result.locator("dd")).to_have_text("48250")
 
 
 async def test_a_childs_steps_are_below_it_and_its_question_is_found(ana: Visit) -> None:

@@ -191,11 +191,11 @@ function Writing({ busy, send }: { busy: boolean; send: (said: string) => Promis
   };
   return (
     <form class="row" onSubmit={submit}>
-      <label class="field grow">
+      <label class="field grow" title="It is recorded, and changes nothing.">
         <Icon name="model" />
         <input
           aria-label="Comment"
-          placeholder="Comment for others; it is recorded, and changes nothing"
+          placeholder="For others to read"
           maxLength={10_000}
           value={said}
           onInput={(e) => setSaid(e.currentTarget.value)}

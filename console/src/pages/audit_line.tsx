@@ -1,12 +1,12 @@
 /** A line of the audit: one sentence; opened, what it was about, who, from where, on what ground, and its place in the chain. */
-import { get } from "../api";
+import { at, get } from "../api";
 import { useLoaded } from "../loading";
 import { Link, setQuery, to } from "../router";
 import { Button, copy, Icon, say } from "../ui";
 import { Values } from "../values";
 import { Visible } from "../visible";
 import { clock, exactTime, grouped, json, many, shortId } from "../words";
-import type { AuditEntry } from "../generated/types";
+import type { AuditEntry, RunView } from "../generated/types";
 import type { Page } from "../types";
 
 const GLYPHS: Record<string, string> = {
@@ -110,7 +110,8 @@ const Fact = ({ name, text }: { name: string; text: string }) =>
 
 function Opened({ entry: e }: { entry: AuditEntry }) {
   const more = Object.entries(e.more).filter(([, v]) => v !== "" && v !== null);
-  const outcome = e.told.void ? `nothing: it ${e.told.void}` : e.refused ? `refused: ${e.refused}` : e.seq ? `record ${e.seq} of the run` : "done";
+  const cancelled = useCancelled(e);
+  const outcome = e.told.void ? `nothing: it ${e.told.void}` : e.refused ? `refused: ${e.refused}` : cancelled || (e.seq ? `record ${e.seq} of the run` : "done");
   return (
     <div class="au-open">
       <div class="au-two">
@@ -156,6 +157,16 @@ function Opened({ entry: e }: { entry: AuditEntry }) {
       </div>
     </div>
   );
+}
+
+/** What came of a cancel, once it is read; "" of anything else. */
+function useCancelled(e: AuditEntry): string {
+  const asked = e.verb === "cancel" && !e.refused && isRun(e);
+  const { data: run } = useLoaded((s) => (asked ? get<RunView>(`/runs/${at(e.run_id)}`, {}, s) : Promise.resolve(null)), [e.cursor]);
+  if (!run) return "";
+  if (run.status !== "cancelled") return `record ${e.seq}; the run is ${run.status} now`;
+  const left = run.residue.map((one) => one.tool).join(", ");
+  return `${run.undone.length} undone, ${run.residue.length} left behind${left ? `: ${left}` : ""}`;
 }
 
 export const copyLine = (entry: AuditEntry): void => void copy(json(entry)).then(() => say("Copied."));

@@ -102,26 +102,37 @@ export function NumbersPage() {
   );
 }
 
+/** The same of as much time before; nothing if no run began then. */
+function useBefore({ since, until }: NumbersView): RunNumbers | null {
+  const asked = { since: 2 * since - until, until: since, offset: -new Date().getTimezoneOffset() };
+  const { data } = useLoaded((s) => get<NumbersView>("/numbers", asked, s), [since, until]);
+  return data?.until === since && data.total.runs ? data.total : null;
+}
+
 function Shown({ data: counted, since }: { data: NumbersView; since: string }) {
   const data = begun(counted);
+  const was = useBefore(counted);
+  const before = (say: (n: RunNumbers) => string): string => (was ? `${say(was)} in the ${SPANS.find(([id]) => id === since)?.[1] ?? "time"} before` : "");
   const { total } = data;
   const waits = total.waits;
   const all = tokens(total);
   return (
     <>
       <dl class="card nb-tops">
-        <Figure name="Runs started" value={<Runs q="" since={since} n={total.runs} />} more={endings(total)} />
-        <Figure name="Failed" value={<Runs q="status:failed" since={since} n={total.failed} />} more={`${percent(total.failed, total.runs)} of the runs`} />
+        <Figure name="Runs started" value={<Runs q="" since={since} n={total.runs} />} more={endings(total)} before={before((n) => many(n.runs))} />
+        <Figure name="Failed" value={<Runs q="status:failed" since={since} n={total.failed} />} more={`${percent(total.failed, total.runs)} of the runs`} before={before((n) => percent(n.failed, n.runs))} />
         <Figure
           name="Spend"
           value={cash(total.cost)}
           more={`${cash(total.cost / total.runs)} a run${total.estimated ? ` · ${count(total.estimated, "run")} estimated` : ""}`}
+          before={before((n) => cash(n.cost))}
         />
-        <Figure name="Tokens" value={many(all)} more={`${percent(total.cache_read_tokens, total.input_tokens)} read from the cache`} />
+        <Figure name="Tokens" value={many(all)} more={`${percent(total.cache_read_tokens, total.input_tokens)} read from the cache`} before={before((n) => many(tokens(n)))} />
         <Figure
           name="People let agents wait"
           value={waits.half === null && waits.open ? <Link to="/inbox">{many(waits.open)} open</Link> : span(waits.half)}
           more={waits.answered ? `half of ${count(waits.answered, "answer")}; ${many(waits.expired)} expired, ${many(waits.open)} open` : `no answer yet; ${many(waits.expired)} expired`}
+          before={before((n) => (n.waits.half === null ? "no answer" : span(n.waits.half)))}
         />
       </dl>
       <div class="nb-charts">
@@ -165,12 +176,17 @@ function Shown({ data: counted, since }: { data: NumbersView; since: string }) {
   );
 }
 
-function Figure({ name, value, more }: { name: string; value: ComponentChildren; more: string }) {
+function Figure({ name, value, more, before }: { name: string; value: ComponentChildren; more: string; before: string }) {
   return (
     <div>
       <dt>{name}</dt>
       <dd class="v">{value}</dd>
       <dd class="sm t3">{more}</dd>
+      {before ? (
+        <dd class="sm t3" data-before>
+          {before}
+        </dd>
+      ) : null}
     </div>
   );
 }

@@ -9,7 +9,7 @@ import { Empty, Failure, Skeleton } from "../states";
 import { Told } from "../told";
 import type { RequestView } from "../generated/types";
 import { Icon } from "../ui";
-import { Lines, LongText, Value } from "../values";
+import { Lines, LongText, Values } from "../values";
 import { Visible } from "../visible";
 import { argumentLine, clock, count, duration, exactTime, json, many, money } from "../words";
 import type { RunModel } from "./model";
@@ -250,12 +250,12 @@ function CameOut({ run, step }: { run: string; step: Step }) {
   );
 }
 
-/** Short values on one line. */
+/** Short values on one line, others by their names. */
 function Came({ value }: { value: unknown }) {
   if (typeof value === "string") return <LongText text={value} limit={600} />;
   const line = json(value);
   if (line.length <= 120) return <LongText text={line} />;
-  return <Value value={value} limit={600} />;
+  return <Values value={value} />;
 }
 
 /** The system prompt and the tools, from the request that first had them. */

@@ -2,7 +2,7 @@
 import { go, to } from "../router";
 import { denied } from "../api";
 import { Button, CopyText, Duration, Pill } from "../ui";
-import { LongText, Value, Values } from "../values";
+import { LongText, Values } from "../values";
 import { Visible } from "../visible";
 import { EFFECTS } from "../generated/words";
 import { clock, count, exactTime, grouped } from "../words";
@@ -33,7 +33,7 @@ export function Panel({ step, state, total, fork, record, close, text }: Props) 
           <h2 class="mono stepname">
             <Visible text={nameOf(step)} />
           </h2>
-          {step.status ? <Pill status={step.in_doubt ? "in_doubt" : step.status} /> : null}
+          {step.status && step.kind !== "end" ? <Pill status={step.in_doubt ? "in_doubt" : step.status} /> : null}
           <span class="grow" />
           {step.call_id && step.first_seq && !step.place.length ? <span class="sm t3 num">step {step.call_id}</span> : null}
           {close ? (
@@ -87,9 +87,7 @@ export function Panel({ step, state, total, fork, record, close, text }: Props) 
         </Section>
       ) : tool && (step.status === "completed" || step.ran) && step.kind !== "residue" ? (
         <Section title="Result">
-          <div class="mono rawv">
-            <Value value={step.result} limit={2000} />
-          </div>
+          <Values value={step.result} limit={2000} />
         </Section>
       ) : null}
       {step.earlier ? (
