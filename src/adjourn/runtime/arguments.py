@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any, cast
 
 from adjourn.core.codec import plain
@@ -123,13 +123,20 @@ def checked_tenant(tenant: str) -> str:
     return tenant
 
 
-@asynccontextmanager
-async def within(timeout: float | None, run: str) -> AsyncGenerator[None]:
+FOR_EVER = nullcontext()
+"""For whoever waits without a limit: there are thousands of them."""
+
+
+def within(timeout: float | None, run: str) -> AbstractAsyncContextManager[None]:
     """Raise `TimeoutError`, which says what to do, if a run does not rest within `timeout` seconds;
     None: wait for ever."""
     if timeout is None:
-        yield
-        return
+        return FOR_EVER
+    return _within(timeout, run)
+
+
+@asynccontextmanager
+async def _within(timeout: float, run: str) -> AsyncGenerator[None]:
     try:
         async with asyncio.timeout(seconds(timeout, "timeout")):
             yield
