@@ -11,10 +11,11 @@ import msgspec
 
 from adjourn.core.codec import encode
 from adjourn.core.envelope import Beside, seal, unseal
+from adjourn.core.files import MARK
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Message
-from adjourn.core.record_codec import dump
-from adjourn.core.records import AnyRecord, Started
+from adjourn.core.record_codec import dump, dump_list, parse_list
+from adjourn.core.records import AnyRecord, Chapter, Started
 from adjourn.core.state import State
 from adjourn.core.transcript import Transcript
 from adjourn.core.usage import Usage
@@ -28,6 +29,8 @@ log = logging.getLogger("adjourn.checkpoint")
 SECRET = "ADJOURN_SECRET"
 KEY_BYTES = 32
 _MAKE = "make one with `openssl rand -hex 32`"
+FEW = 100
+"""A journal of at most so many records is kept packed."""
 _said: set[str] = set()
 """What this process has said once and need not say again."""
 
@@ -66,6 +69,24 @@ def key_ring(secret: str | None = None) -> tuple[bytes, ...]:
     return keys
 
 
+class PackedJournal(msgspec.Struct, frozen=True, gc=False):
+    """The records of a short journal as one string. Most outcomes are never asked for them, and of a
+    string the collector of garbage looks at nothing."""
+
+    text: str
+
+
+def packed_journal(records: Sequence[AnyRecord]) -> PackedJournal | None:
+    """The records packed. None where they may refer to files, as a chapter always may; and where
+    there are so many that it would cost more than it saves."""
+    if len(records) > FEW or any(type(record) is Chapter for record in records):
+        return None
+    text = dump_list(list(records))
+    if MARK in text:
+        return None
+    return PackedJournal(text)
+
+
 class Checkpoint:
     """A run as data: it waits for weeks at no cost and continues in another process. `to_json()`
     has all of it.
@@ -80,7 +101,7 @@ class Checkpoint:
 
     def __init__(
         self,
-        records: Sequence[AnyRecord],
+        records: "Sequence[AnyRecord] | PackedJournal",
         *,
         secret: str | None = None,
         before: Transcript | None = None,
@@ -88,7 +109,8 @@ class Checkpoint:
         key: str = "",
     ) -> None:
         self.key = key
-        self.records, self.before = tuple(records), before
+        self._journal = records if isinstance(records, PackedJournal) else tuple(records)
+        self.before = before
         self.files: dict[str, bytes] = dict(files or {})
         self._secret = secret
 
@@ -156,6 +178,13 @@ class Checkpoint:
 
             return sealed_text(text, s.run, self.key)
         return text
+
+    @property
+    def records(self) -> tuple[AnyRecord, ...]:
+        """The journal."""
+        if isinstance(self._journal, PackedJournal):
+            self._journal = tuple(parse_list(self._journal.text))
+        return self._journal
 
     @cached_property
     def state(self) -> State:

@@ -31,7 +31,7 @@ from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import AlreadyResumed, Invalid, NotFound, Refused, RequestReused
 from adjourn.runtime.answers import MISSING, answered, check_event
 from adjourn.runtime.arguments import Words, checked_words, within
-from adjourn.runtime.checkpoint import Checkpoint
+from adjourn.runtime.checkpoint import Checkpoint, packed_journal
 from adjourn.runtime.erasure_verbs import check_content
 from adjourn.runtime.outcome import Outcome, outcome_of
 from adjourn.runtime.pruner import holds_of
@@ -142,9 +142,12 @@ class Run(Generic[T]):
 
     async def _checkpoint(self, records: Sequence[AnyRecord], *, keyed: bool = False) -> Checkpoint:
         """`keyed`: the run may be encrypted, also if this process encrypts none."""
-        before = await self._rt.worker.earlier.of([*enumerate(records, 1)])
-        files = await self._rt.store.blobs(self.id)
         first = records[0]
+        before = await self._rt.worker.earlier.of([(1, first)])
+        packed = packed_journal(records)
+        files: dict[str, bytes] = {}
+        if packed is None:
+            files = await self._rt.store.blobs(self.id)
         if before is not None and isinstance(first, Started):
             from adjourn.driver.run_files import run_files
 
@@ -158,7 +161,9 @@ class Run(Generic[T]):
                 from adjourn.stores.run_keys import kid_of
 
                 key = kid_of(salt)
-        return Checkpoint(records, secret=self._rt.secret, before=before, files=files, key=key)
+        return Checkpoint(
+            packed or records, secret=self._rt.secret, before=before, files=files, key=key
+        )
 
     async def pause(
         self, *, by: str = "", reason: str = "", now: bool = False, request_id: str = ""
