@@ -571,8 +571,8 @@ class AgentProgram:
             state.usage.cost,
             now - state.started.at,
             SpokenText(root),
-            frozenset(state.called),
-            frozenset(state.flags),
+            state.called,
+            state.flags,
             state.waited,
         )
 

@@ -49,10 +49,10 @@ class Belief(msgspec.Struct, gc=False):
     `untrusted` says why a worker must not go on with the run at all.
     """
 
-    void: set[int] = msgspec.field(default_factory=set[int])
-    disowns: list[Disowned] = []
+    void: frozenset[int] = frozenset()
+    disowns: tuple[Disowned, ...] = ()
     untrusted: str = ""
-    upgrades: set[int] = msgspec.field(default_factory=set[int])
+    upgrades: frozenset[int] = frozenset()
     nonces: set[str] = msgspec.field(default_factory=set[str])
     answered: bool = False
 
@@ -75,8 +75,8 @@ class Belief(msgspec.Struct, gc=False):
             seq <= state.seq and seq not in self.void for seq in void
         ):
             raise FoldAgain
-        self.upgrades |= upgrades
         if upgrades:
+            self.upgrades |= upgrades
             read = as_upgraded(batch)
         else:
             read = batch
@@ -90,7 +90,7 @@ class Belief(msgspec.Struct, gc=False):
         """A worker has disowned a record; raises `FoldAgain` if that one was folded."""
         if record.seq not in self.void:
             raise FoldAgain
-        self.disowns = [mine for mine in self.disowns if mine.seq != record.seq]
+        self.disowns = tuple(mine for mine in self.disowns if mine.seq != record.seq)
 
     def knows(self, seq: int) -> None:
         """Raise `FoldAgain` unless what stood before the upgrade at `seq` was read as it says."""
@@ -124,7 +124,7 @@ class Belief(msgspec.Struct, gc=False):
                 interrupt = record.i
             else:
                 interrupt = about[0].i
-            self.disowns.append(Disowned(seq=seq, i=interrupt, by=record.by, why=why))
+            self.disowns += (Disowned(seq=seq, i=interrupt, by=record.by, why=why),)
         elif record.seal is not None:
             self.nonces.add(record.seal.nonce)
         return not why

@@ -70,7 +70,7 @@ class Grant(msgspec.Struct, gc=False):
     it."""
 
     asked: r.Asked
-    decisions: list[r.Decided] = []
+    decisions: tuple[r.Decided, ...] = ()
     lives: str = ""
 
     @property
@@ -133,7 +133,7 @@ class Call(msgspec.Struct, gc=False):
     suspended: str = ""
     resume_to: str = ""
     undone: UndoState = UndoState.NONE
-    compensated: set[int] = msgspec.field(default_factory=set[int])
+    compensated: frozenset[int] = frozenset()
     began: tuple[str, Any] | None = None
     checked: int = 0
     veto: str = ""

@@ -164,19 +164,19 @@ class Thread(msgspec.Struct, gc=False):
     path: str
     agent: str
     transcript: Transcript = msgspec.field(default_factory=Transcript)
-    pending: list[PendingMessage] = []
-    slots: list[ResultSlot] = []
+    pending: tuple[PendingMessage, ...] = ()
+    slots: tuple[ResultSlot, ...] = ()
     turn: int = 0
     requests: int = 0
     unfilled: int = 0
     final: bool = False
     output: Any = None
     text: str = ""
-    called: set[str] = msgspec.field(default_factory=set[str])
+    called: frozenset[str] = frozenset()
     answered: bool = False
     goal: str = ""
-    since: list[str] = []
-    frames: list[InterruptedWork] = []
+    since: tuple[str, ...] = ()
+    frames: tuple[InterruptedWork, ...] = ()
     usage: Usage = Usage()
     at: float = 0.0
     waited: float = 0.0
@@ -202,8 +202,7 @@ class Thread(msgspec.Struct, gc=False):
 
     def tell(self, pending: PendingMessage) -> None:
         """One more message that wants to be read."""
-        self.pending.append(pending)
-        self.pending.sort(key=lambda p: p.order)
+        self.pending = tuple(sorted((*self.pending, pending), key=lambda p: p.order))
         self.final = False
 
     def request(self) -> Messages:
@@ -273,9 +272,9 @@ class Thread(msgspec.Struct, gc=False):
         self.text = text or self.text
         calls = calls_of(reply.parts)
         turn = turn_id(self.path, self.turn)
-        self.slots = [
+        self.slots = slots = tuple(
             ResultSlot(tool_call_id(turn, place), part) for place, part in enumerate(calls)
-        ]
+        )
         self.unfilled = len(self.slots)
         self.answered = reply.final
         self.final = reply.final and not self.pending
@@ -284,12 +283,13 @@ class Thread(msgspec.Struct, gc=False):
         else:
             self.output = reply.output
         spawned: list[tuple[str, ToolCall]] = []
-        for slot in list(self.slots):
+        for slot in slots:
             if slot.part.tool == OUTPUT_TOOL:
                 self.fill(slot.call, *self._output_result(reply, alone=len(calls) == 1))
             else:
                 spawned.append((slot.call, slot.part))
-                self.called.add(slot.part.tool)
+                if slot.part.tool not in self.called:
+                    self.called |= {slot.part.tool}
         if not calls and reply.invalid:
             self.transcript.append(UserMessage(reply.invalid))
         return spawned
@@ -332,8 +332,8 @@ class Thread(msgspec.Struct, gc=False):
                     self.transcript.append(slot.result)
                 tools.append(slot.part.tool)
             # Here: the order of ending depends on who folded first.
-            self.since = [*self.since, *tools][-SINCE:]
-            self.slots = []
+            self.since = (*self.since, *tools)[-SINCE:]
+            self.slots = ()
             self._hand_over()
 
     @property
@@ -378,7 +378,7 @@ class Thread(msgspec.Struct, gc=False):
         model's own."""
         return not self.slots and not self.final
 
-    def _arriving(self, pending: list[PendingMessage]) -> list[Message]:
+    def _arriving(self, pending: Sequence[PendingMessage]) -> list[Message]:
         """Messages as the model reads them: if they break into a line of work, it is told which,
         before them."""
         found: list[Message] = []
@@ -388,7 +388,7 @@ class Thread(msgspec.Struct, gc=False):
             found.append(arrived.message)
         return found
 
-    def _frames(self, pending: list[PendingMessage]) -> list[InterruptedWork]:
+    def _frames(self, pending: Sequence[PendingMessage]) -> tuple[InterruptedWork, ...]:
         """The lines of work that are open once `pending` was read, oldest first."""
         at = max((message.at for message in pending if not message.call), default=0.0)
         kept = [frame for frame in self.frames if at - frame.at < FRAME_LIFE]
@@ -398,9 +398,9 @@ class Thread(msgspec.Struct, gc=False):
             doing = "You were cut off in the middle of a thought."
         else:
             doing = "You were about to go on."
-        return [*kept, InterruptedWork(self.goal, list(self.since), doing, at)][-FRAMES:]
+        return (*kept, InterruptedWork(self.goal, list(self.since), doing, at))[-FRAMES:]
 
-    def _broken_into(self, pending: list[PendingMessage]) -> str:
+    def _broken_into(self, pending: Sequence[PendingMessage]) -> str:
         if not self.turn or self.answered or not _words(pending):
             return ""
         lines = "\n".join(frame.told() for frame in reversed(self._frames(pending)))
@@ -413,28 +413,8 @@ class Thread(msgspec.Struct, gc=False):
     def _read(self, upto: int, heard: tuple[str, ...], sent: Sent | None) -> None:
         """`upto` and `heard` say what the conversation was then; the rest comes after this reply's
         results."""
-        waiting, self.pending = self.pending, []
-        read: list[PendingMessage] = []
-        for pending in waiting:
-            if pending.is_read(upto, heard):
-                read.append(pending)
-            else:
-                self.pending.append(pending)
-        arriving = self._arriving(read)
-        said = _words(read)
-        if said:
-            if self._broken_into(read):
-                self.frames = self._frames(read)
-            else:
-                self.frames = []
-            self.goal, self.since = (
-                "; ".join(m.text for m in said if isinstance(m, UserMessage)),
-                [],
-            )
-            # behind the note, if there is one
-            first = len(self.transcript) + len(arriving) - len(read)
-            self.told = (first, first + len(said))
-        self.transcript.extend(arriving)
+        if self.pending:
+            self._take_in(upto, heard)
         base = self.known(self.transcript)
         if sent and sent.messages is not None:
             self.sent = put_together(base, sent.messages)
@@ -445,6 +425,22 @@ class Thread(msgspec.Struct, gc=False):
             self.terms = sent.terms
         self.turn += 1
         self.requests += 1
+
+    def _take_in(self, upto: int, heard: tuple[str, ...]) -> None:
+        """Put the messages that a request had into the transcript; the others wait on."""
+        waiting = self.pending
+        read = [pending for pending in waiting if pending.is_read(upto, heard)]
+        self.pending = tuple(pending for pending in waiting if not pending.is_read(upto, heard))
+        arriving = self._arriving(read)
+        said = _words(read)
+        if said:
+            self.frames = self._frames(read) if self._broken_into(read) else ()
+            self.goal = "; ".join(m.text for m in said if isinstance(m, UserMessage))
+            self.since = ()
+            # behind the note, if there is one
+            first = len(self.transcript) + len(arriving) - len(read)
+            self.told = (first, first + len(said))
+        self.transcript.extend(arriving)
 
 
 def input_text(value: Any) -> str:
@@ -487,7 +483,8 @@ def replied(state: State, _seq: int, record: Replied) -> None:
     state.submitted.pop(record.path, None)
     thread = state.threads[record.path]
     for id, part in thread.replied(record):
-        state.called.add(part.tool)
+        if part.tool not in state.called:
+            state.called |= {part.tool}
         if record.drawn:
             args = record.drawn.get(call_number(id), part.args)
         else:

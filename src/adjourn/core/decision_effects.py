@@ -46,7 +46,7 @@ def is_settled(state: State, asked: r.Asked, decided: r.Decided) -> bool:
     if grant is None or not says_yes(asked, decided):
         return True
     state.open[decided.i].votes[decided.by] = decided.note
-    grant.decisions.append(decided)
+    grant.decisions += (decided,)
     return is_filled(gate_of(asked), votes_of(grant.decisions), state.requesters)
 
 

@@ -66,7 +66,7 @@ def emitted(state: State, _seq: int, sent: r.Emitted) -> None:
     if sent.event.startswith(RINGS):  # it is no word of the program's
         _resolve(state, lambda record: record.event == sent.event, sent.value, None)
         return
-    state.flags.add(sent.event)
+    state.flags |= {sent.event}
     heard: Heard | None = None
     if state.flow is not None:
         if sent.event == CLOSE:

@@ -60,7 +60,7 @@ def cuts(records: Sequence[AnyRecord]) -> Cuts:
     state, found, answer, void = State(), list[int](), 0, disowned(records)
     disowning = 0  # so many records do not count, and those that say so come later
     read = as_upgraded(list(enumerate(records, 1)))
-    state.belief.upgrades.update(seq for seq, record in read if isinstance(record, Upgraded))
+    state.belief.upgrades |= {seq for seq, record in read if isinstance(record, Upgraded)}
     for seq, record in read:
         if not answer and seq not in void and _answers(state, record):
             answer = seq

@@ -78,28 +78,24 @@ def terms_of(names: dict[str, str], bodies: dict[str, Any]) -> Terms | None:
     )
 
 
-class Running:
+class Running(msgspec.Struct, gc=False):
     """The hash over a conversation that only grows. It takes in what came since it was last asked,
-    and nothing twice."""
+    and nothing twice. `count`: so many messages are in it."""
 
-    __slots__ = ("_count", "_hash")
-
-    def __init__(self) -> None:
-        self._hash, self._count = hashlib.sha256(), 0
+    hashed: Any = msgspec.field(default_factory=hashlib.sha256)
+    count: int = 0
 
     def copy(self) -> "Running":
         """One that goes on by itself from here."""
-        found = Running()
-        found._hash, found._count = self._hash.copy(), self._count
-        return found
+        return Running(self.hashed.copy(), self.count)
 
     def digest(self, settled: Sequence[Message], request: Sequence[Message], terms: Terms) -> str:
         """The digest of a request that begins with everything that is `settled`: that part never
         changes again."""
-        for message in settled[self._count :]:
-            self._hash.update(line(message))
-        self._count = len(settled)
-        return _finished(self._hash.copy(), request[len(settled) :], terms)
+        for message in settled[self.count :]:
+            self.hashed.update(line(message))
+        self.count = len(settled)
+        return _finished(self.hashed.copy(), request[self.count :], terms)
 
 
 class Outgoing:

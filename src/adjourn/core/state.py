@@ -112,8 +112,8 @@ class State(msgspec.Struct, gc=False):
     gave_up: CancelCause = CancelCause.NONE
     extended: dict[str, float] = {}
     stop_now: str = ""
-    flags: set[str] = set()
-    called: set[str] = set()
+    flags: frozenset[str] = frozenset()
+    called: frozenset[str] = frozenset()
     parked: r.Parked | None = None
     ended: r.RunCompleted | r.RunCancelled | None = None
     late: dict[str, r.Late] = {}
@@ -134,7 +134,7 @@ class State(msgspec.Struct, gc=False):
         self.at = record.at
         kind = type(record)
         if not counts:
-            self.belief.void.add(seq)
+            self.belief.void |= {seq}
         elif kind in _SHAPING:
             by = shapes(record, self._kind_of(record))
             _ON[kind](self, seq, record)
@@ -259,7 +259,8 @@ class State(msgspec.Struct, gc=False):
 
     def _started(self, _seq: int, record: r.Started) -> None:
         self.run, self.started = record.run, record
-        self.requesters |= set(record.requesters)
+        if record.requesters:
+            self.requesters |= set(record.requesters)
         if record.forked_from:
             self.forked_at = parse_fork(record.forked_from)[1]
         if record.kind == "agent":
@@ -357,7 +358,7 @@ class State(msgspec.Struct, gc=False):
             for old in record.carries:
                 if old in self.grants:
                     carried += self.grants[old].decisions
-            self.grants[record.i] = Grant(record, carried)
+            self.grants[record.i] = Grant(record, tuple(carried))
             self.open[record.i].votes = {decided.by: decided.note for decided in carried}
         if record.step in self.faults:
             self.faults[record.step].asked = True
@@ -468,7 +469,7 @@ class State(msgspec.Struct, gc=False):
         target = self.effects.get(undo_target(undo)) or self.live[undo_target(undo)]
         number = compensation_number(undo)
         if number is not None:
-            target.compensated.add(number)
+            target.compensated |= {number}
             # There may be more to take back: another compensation, or what the tool's own undo is
             # for.
             covered = not target.compensations and not target.undo and not target.undone
@@ -519,13 +520,8 @@ class State(msgspec.Struct, gc=False):
     def _leave(self, path: str) -> None:
         """An agent has ended: what came late and it has not read goes to the one above."""
         if thread := self.threads.get(path):
-            unread, thread.pending = thread.pending, []
-            late: list[PendingMessage] = []
-            for pending in unread:
-                if pending.call:
-                    late.append(pending)
-                else:
-                    thread.pending.append(pending)
+            late = [pending for pending in thread.pending if pending.call]
+            thread.pending = tuple(pending for pending in thread.pending if not pending.call)
             for pending in late:
                 self._report(path, pending)
 

@@ -400,6 +400,6 @@ def progress_below(state: "State", path: str, now: float) -> Progress:
         now - top.at,
         SpokenText(top),
         frozenset(called),
-        frozenset(state.flags),
+        state.flags,
         state.waited - top.waited,
     )

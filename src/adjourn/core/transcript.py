@@ -171,10 +171,10 @@ class Transcript(Messages):
 
     def __init__(self, messages: Iterable[Message] = (), absent: int = 0, replies: int = 0) -> None:
         self.absent = absent
-        self._segments: list[Segment] = []
+        self._segments: tuple[Segment, ...] = ()
         self._tail: list[Message] = []
         self._replies = replies
-        self._files: list[int] = []
+        self._files: list[int] | None = None  # of most conversations there is none
         self._running: Running | None = None
         self.extend(messages)
 
@@ -184,7 +184,7 @@ class Transcript(Messages):
         found = Transcript(absent=self.absent).begin(
             self._segments, self._tail, self._replies, self._running
         )
-        found._files = list(self._files)
+        found.file_places = self.file_places
         return found
 
     def begin(
@@ -196,31 +196,31 @@ class Transcript(Messages):
     ) -> "Transcript":
         """Itself, with these parts at its beginning: as many replies are among them, and this is
         the hash over them."""
-        self._segments, self._tail, self._replies = list(segments), list(tail), replies
+        self._segments, self._tail, self._replies = tuple(segments), list(tail), replies
         if running:
             self._running = running.copy()
         else:
             self._running = None
-        self._files = []
+        self._files = None
         return self
 
     @property
     def file_places(self) -> tuple[int, ...]:
         """Where messages with files stand in it."""
-        return tuple(self._files)
+        return tuple(self._files or ())
 
     @file_places.setter
     def file_places(self, places: Sequence[int]) -> None:
-        self._files = list(places)
+        self._files = list(places) or None
 
     def may_have_files(self) -> bool:
         """See `Messages.may_have_files`."""
-        return bool(self._files)
+        return self._files is not None
 
     def files(self, first: int = 0, until: int | None = None) -> Iterator[dict[str, Any]]:
         """See `Messages.files`."""
         end = len(self) if until is None else until
-        for place in self._files:
+        for place in self._files or ():
             if first <= place < end:
                 yield from files_in((self.at(place),))
 
@@ -234,7 +234,7 @@ class Transcript(Messages):
         else:
             part = self._tail
         found = Transcript(absent=self.absent).begin(self._segments[:full], part[:rest], replies)
-        found._files = [place for place in self._files if place < count]
+        found.file_places = [place for place in self.file_places if place < count]
         return found
 
     def without(self, count: int) -> "Transcript":
@@ -270,7 +270,7 @@ class Transcript(Messages):
     @property
     def segments(self) -> tuple[Segment, ...]:
         """Its parts that never change again, `SEGMENT` messages each, without what is absent."""
-        return tuple(self._segments)
+        return self._segments
 
     @property
     def tail(self) -> Segment:
@@ -282,10 +282,11 @@ class Transcript(Messages):
         if type(message) is AssistantMessage:
             self._replies += 1
         if has_files(message):
+            self._files = self._files or []
             self._files.append(len(self))
         self._tail.append(message)
         if len(self._tail) == SEGMENT:
-            self._segments.append(tuple(self._tail))
+            self._segments = (*self._segments, tuple(self._tail))
             self._tail = []
 
     def extend(self, messages: Iterable[Message]) -> None:

@@ -128,7 +128,7 @@ class Drive:
                 fact.why,
             )
             self.post(fact)
-        self.state.belief.disowns = []
+        self.state.belief.disowns = ()
 
     def count(self, meter: Meter) -> None:
         """Before it runs: what it does is counted here."""

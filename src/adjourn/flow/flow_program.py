@@ -173,7 +173,7 @@ class FlowProgram:
             now - state.started.at,
             "",
             called,
-            frozenset(state.flags),
+            state.flags,
             state.waited,
         )
 
