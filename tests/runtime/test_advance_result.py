@@ -252,8 +252,8 @@ async def test_who_is_cancelled_while_it_takes_a_run_does_not_keep_it(
         assert done.status == "completed"
 
 
-def once(_: Any, ask: Any, *given: Any, **named: Any) -> Any:
-    return ask(*given, **named)
+def once(_: Any, error: Exception, *__: Any, **___: Any) -> Any:
+    raise error
 
 
 async def test_a_driver_that_fails_is_heard_of_and_the_run_is_taken_again(

@@ -153,7 +153,7 @@ def _prepared(agent: "Agent[Any]", terms: Terms, step: Step, desk: StepHandle) -
     off."""
     thread, whole, outgoing = desk.state.threads[step.path], desk.request, desk.outgoing
     if agent.history:
-        messages = agent.history.processed(whole, outgoing.instruction, thread)
+        messages = agent.history.processed(whole, outgoing.instruction(), thread)
     else:
         messages = whole
     if messages is whole or messages == whole:

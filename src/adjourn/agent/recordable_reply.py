@@ -61,6 +61,8 @@ def _once(parts: Iterable[ReplyPart]) -> tuple[ReplyPart, ...]:
 
 
 def _recordable(part: Any, place: str) -> ReplyPart:
+    if type(part) is Text and not part.details and type(part.text) is str and part.text.isascii():
+        return part  # as nearly always; nobody can change it
     if not isinstance(part, Text | Thinking | ToolCall | Opaque | FilePart):
         raise NotJSON(place, f"a value of type {type(part).__name__}")
     details = _details(part, f"{place}.details")

@@ -17,16 +17,19 @@ def canonical(value: Any) -> bytes:
 def digest(*fields: Any) -> str:
     """A hex SHA-256 over the fields, each length-prefixed, so that no two different lists share
     their bytes."""
-    found = b"adjourn/1\0"
+    parts = [b"adjourn/1\0"]
     for field in fields:
-        if isinstance(field, str):
-            raw = field.encode()
-        elif isinstance(field, bytes):
-            raw = field
-        else:
-            raw = _canonical(field)
-        found += b"%d:%b" % (len(raw), raw)
-    return hashlib.sha256(found).hexdigest()
+        raw = field.encode() if type(field) is str else _raw(field)
+        parts.append(b"%d:%b" % (len(raw), raw))
+    return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+def _raw(field: Any) -> bytes:
+    if isinstance(field, str):
+        return field.encode()
+    if isinstance(field, bytes):
+        return field
+    return _canonical(field)
 
 
 def action_digest(run: str, call: str, tool: str, definition: str, args: Any) -> str:

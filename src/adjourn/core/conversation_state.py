@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -210,9 +210,11 @@ class Thread(msgspec.Struct, gc=False):
         works."""
         return self.transcript.need().upto(len(self.transcript), self._arriving(self.pending))
 
-    def instruction(self) -> tuple[Message, ...]:
-        """What a person last said in a request made now: what is wanted of the agent."""
-        return tuple(_words(self.pending)) or tuple(self.transcript[slice(*self.told)])
+    def instruction(self) -> Callable[[], tuple[Message, ...]]:
+        """What a person last said in a request made now: what is wanted of the agent. Only a request
+        that is shortened needs it, so it is looked up when it is asked for."""
+        said, transcript, told = self.pending, self.transcript, slice(*self.told)
+        return lambda: tuple(_words(said)) or tuple(transcript[told])
 
     def known(self, request: Sequence[Message]) -> Sequence[Message]:
         """What the request before contained, and what came since: of this a record says how a
@@ -381,6 +383,8 @@ class Thread(msgspec.Struct, gc=False):
     def _arriving(self, pending: Sequence[PendingMessage]) -> list[Message]:
         """Messages as the model reads them: if they break into a line of work, it is told which,
         before them."""
+        if not pending:
+            return []
         found: list[Message] = []
         if note := self._broken_into(pending):
             found.append(UserMessage(note))

@@ -7,7 +7,7 @@ feed, so `sha256sum` can check it too.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -92,21 +92,26 @@ class Running(msgspec.Struct, gc=False):
     def digest(self, settled: Sequence[Message], request: Sequence[Message], terms: Terms) -> str:
         """The digest of a request that begins with everything that is `settled`: that part never
         changes again."""
+        count = len(settled)
         for message in settled[self.count :]:
             self.hashed.update(line(message))
-        self.count = len(settled)
-        return _finished(self.hashed.copy(), request[self.count :], terms)
+        self.count = count
+        if len(request) > count:
+            return _finished(self.hashed.copy(), request[count:], terms)
+        return _finished(self.hashed.copy(), (), terms)
 
 
 class Outgoing:
-    """A request on its way. `instruction`: those of its messages with which a person last said what
-    is wanted. `running`: the hash over its conversation. `digest` and `sent` are what a record will
-    say of it, also if it is cut off."""
+    """A request on its way. `instruction` gives those of its messages with which a person last said
+    what is wanted. `running`: the hash over its conversation. `digest` and `sent` are what a record
+    will say of it, also if it is cut off."""
 
     __slots__ = ("digest", "instruction", "running", "sent")
 
     def __init__(
-        self, instruction: tuple[Message, ...] = (), running: Running | None = None
+        self,
+        instruction: Callable[[], tuple[Message, ...]] = tuple,
+        running: Running | None = None,
     ) -> None:
         self.instruction, self.running = instruction, running or Running()
         self.digest, self.sent = "", None

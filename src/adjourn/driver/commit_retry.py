@@ -63,7 +63,10 @@ class Landing:
             arrive in between.
         """
         began = self._clock.steady()
-        done = await self._again(self._store.commit, self._lease, facts, moves, seen=seen)
+        try:
+            done = await self._store.commit(self._lease, facts, moves, seen=seen)
+        except StoreError as e:
+            done = await self._again(e, self._store.commit, self._lease, facts, moves, seen=seen)
         for ref in done.files:
             ref.release()
         landed = moves if done.clean else ()
@@ -74,18 +77,29 @@ class Landing:
     async def renew(self, ttl: float) -> None:
         """See `Store.renew`. Raises `StoreError` only when the store has failed for `grace`
         seconds."""
-        await self._again(self._store.renew, self._lease, ttl)
+        try:
+            await self._store.renew(self._lease, ttl)
+        except StoreError as e:
+            await self._again(e, self._store.renew, self._lease, ttl)
 
-    async def _again(self, ask: Callable[P, Awaitable[T]], *args: P.args, **named: P.kwargs) -> T:
+    async def _again(
+        self,
+        error: StoreError,
+        ask: Callable[P, Awaitable[T]],
+        *args: P.args,
+        **named: P.kwargs,
+    ) -> T:
+        """Ask a store that has failed with this error until it answers."""
         began, tries = None, 0
         while True:
+            now = self._clock.steady()
+            began = now if began is None else began
+            if now >= began + self._grace:
+                raise error
+            log.warning("run %s: the store failed and is asked again: %s", self._lease.run, error)
+            await self._clock.wait(asyncio.Event(), min(LONGEST, FIRST * 2**tries))
+            tries += 1
             try:
                 return await ask(*args, **named)
             except StoreError as e:
-                now = self._clock.steady()
-                began = now if began is None else began
-                if now >= began + self._grace:
-                    raise
-                log.warning("run %s: the store failed and is asked again: %s", self._lease.run, e)
-            await self._clock.wait(asyncio.Event(), min(LONGEST, FIRST * 2**tries))
-            tries += 1
+                error = e
