@@ -5,6 +5,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version as installed
 from typing import Any
 
@@ -237,7 +238,7 @@ class Worker(RunWorker):
         elif self._works and not self._slots.is_queued(run):
             known = self.kept(run)
             priority = known.started.priority if known else 0
-            self._slots.call(run, lambda: self._begin_queued(run, replaces), priority)
+            self._slots.call(run, partial(self._begin_queued, run, replaces), priority)
 
     async def advance(self, run: str, budget: Budget, *, replaces: str = "") -> Advanced:
         """See `Runtime.advance`."""
