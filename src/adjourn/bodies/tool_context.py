@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Literal, NoReturn, TypeVar, cast, overload
+from typing import Any, Literal, NoReturn, TypedDict, TypeVar, Unpack, cast, overload
 
 from adjourn.bodies.async_or_sync import awaited, in_both_kinds, on_loop
 from adjourn.bodies.compensations import named, register
@@ -35,6 +35,15 @@ enclosing: ContextVar[str] = ContextVar("adjourn_enclosing_step", default="")
 """How the keys begin of what is inside of the step that is made here."""
 stepping: ContextVar[str] = ContextVar("adjourn_step", default="")
 """The step whose function runs here, if that may not wait."""
+
+
+class PauseOptions(TypedDict, total=False):
+    """What every `pause_for` takes beside what is asked and where the answer goes."""
+
+    interrupt_id: str | None
+    answer_schema: Any
+    expires_in: Duration | None
+    on_expiry: str
 
 
 class YieldRequest(BaseException):
@@ -310,10 +319,7 @@ class ToolContext:
         payload: Any = ...,
         *,
         resume_to: Literal["next"] = ...,
-        interrupt_id: str | None = ...,
-        answer_schema: Any = ...,
-        expires_in: Duration | None = ...,
-        on_expiry: str = ...,
+        **options: Unpack[PauseOptions],
     ) -> NoReturn: ...
     @overload
     def pause_for(
@@ -322,10 +328,7 @@ class ToolContext:
         payload: Any = ...,
         *,
         resume_to: str,
-        interrupt_id: str | None = ...,
-        answer_schema: Any = ...,
-        expires_in: Duration | None = ...,
-        on_expiry: str = ...,
+        **options: Unpack[PauseOptions],
     ) -> Any: ...
     def pause_for(
         self,
@@ -541,10 +544,7 @@ def pause_for(
     payload: Any = ...,
     *,
     resume_to: Literal["next"] = ...,
-    interrupt_id: str | None = ...,
-    answer_schema: Any = ...,
-    expires_in: Duration | None = ...,
-    on_expiry: str = ...,
+    **options: Unpack[PauseOptions],
 ) -> NoReturn: ...
 @overload
 def pause_for(
@@ -552,10 +552,7 @@ def pause_for(
     payload: Any = ...,
     *,
     resume_to: str,
-    interrupt_id: str | None = ...,
-    answer_schema: Any = ...,
-    expires_in: Duration | None = ...,
-    on_expiry: str = ...,
+    **options: Unpack[PauseOptions],
 ) -> Any: ...
 def pause_for(
     type: str = "question",

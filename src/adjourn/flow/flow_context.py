@@ -2,9 +2,9 @@
 
 import logging
 from collections.abc import Mapping
-from typing import Any, Literal, NoReturn, overload
+from typing import Any, Literal, NoReturn, Unpack, overload
 
-from adjourn.bodies.tool_context import ToolContext
+from adjourn.bodies.tool_context import PauseOptions, ToolContext
 from adjourn.core.call import Call
 from adjourn.core.codec import decode, encode, plain
 from adjourn.core.duration import Duration, seconds
@@ -135,10 +135,7 @@ class FlowContext(ToolContext):
         *,
         resume_to: Literal["next"] = ...,
         resume_event: str | None = ...,
-        interrupt_id: str | None = ...,
-        answer_schema: Any = ...,
-        expires_in: Duration | None = ...,
-        on_expiry: str = ...,
+        **options: Unpack[PauseOptions],
     ) -> NoReturn: ...
     @overload
     def pause_for(
@@ -148,10 +145,7 @@ class FlowContext(ToolContext):
         *,
         resume_to: str | dict[str, str],
         resume_event: str | None = ...,
-        interrupt_id: str | None = ...,
-        answer_schema: Any = ...,
-        expires_in: Duration | None = ...,
-        on_expiry: str = ...,
+        **options: Unpack[PauseOptions],
     ) -> Any: ...
     def pause_for(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,

@@ -38,6 +38,12 @@ def checked_labels(labels: Mapping[str, str] | None) -> dict[str, str]:
     return found
 
 
+def check_by(by: Any, needed: str) -> None:
+    """Raise `Invalid` without a name. `needed`: what needs one, and whose it is."""
+    if not isinstance(by, str) or not by:
+        raise Invalid(needed)
+
+
 def checked_groups(groups: Any) -> tuple[str, ...]:
     """Somebody's groups; raises `Invalid` for what is no list of names. One text would be read
     letter by letter."""

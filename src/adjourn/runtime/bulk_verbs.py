@@ -12,6 +12,7 @@ from adjourn.core.ids import request_part
 from adjourn.core.records import CancelAsked
 from adjourn.core.status import NEXT, RunStatus
 from adjourn.errors import AdjournError, Invalid, Refused
+from adjourn.runtime.arguments import check_by
 from adjourn.runtime.retry_verbs import RetryVerbs
 from adjourn.stores.protocol import Filter
 
@@ -83,8 +84,7 @@ class BulkVerbs(RetryVerbs):
             dry_run: do nothing; say which runs are there, and what a cancel would do.
         """
         wanted = _verb(verb)
-        if not isinstance(by, str) or not by:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid("a command to several runs needs by=: who gives it")
+        check_by(by, "a command to several runs needs by=: who gives it")
         ids = list(dict.fromkeys(runs))
         if len(ids) > MOST:
             raise Invalid(f"at most {MOST} runs at once, not {len(ids)}")

@@ -14,7 +14,7 @@ from adjourn.driver.cold_start import folded
 from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import Invalid, StaleDecision, UnknownInterrupt
 from adjourn.runtime.answers import answered
-from adjourn.runtime.arguments import checked_groups
+from adjourn.runtime.arguments import check_by, checked_groups
 from adjourn.runtime.command_delivery import CommandDelivery
 from adjourn.runtime.run import Run
 from adjourn.stores.protocol import Filter
@@ -177,8 +177,7 @@ class DecisionVerbs(CommandDelivery):
             request_id: the same id again returns the recorded result.
         """
         check_outside("revoke a decision")
-        if not isinstance(by, str) or not by:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid("a revocation needs by=: who revokes")
+        check_by(by, "a revocation needs by=: who revokes")
         found = await self.interrupt(interrupt_id)
         command = Revoked(i=found.local, by=by, note=note)
         return await self.deliver(found.run_id, command, request_id)
@@ -192,8 +191,7 @@ class DecisionVerbs(CommandDelivery):
         request_id: str,
         groups: tuple[str, ...] = (),
     ) -> int:
-        if not isinstance(by, str) or not by:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid("a decision needs by=: who decides")
+        check_by(by, "a decision needs by=: who decides")
         interrupt = self.worker.asked(given) or await self.interrupt(given)
         command = await answered(interrupt, answer, by=by)
         if isinstance(given, Interrupt) and not digest:

@@ -8,7 +8,7 @@ from adjourn.core.decision import Decision
 from adjourn.core.ids import request_part
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import AdjournError, Invalid, InvalidAnswer
-from adjourn.runtime.arguments import checked_groups
+from adjourn.runtime.arguments import check_by, checked_groups
 from adjourn.runtime.retry_verbs import MOST, Retried, RetryVerbs
 
 TOGETHER = ("approve", "deny", "dismiss")
@@ -41,8 +41,7 @@ class JointDecisionVerbs(RetryVerbs):
             groups: those for which `by` decides.
             request_id: the same again gets the same answer.
         """
-        if not isinstance(by, str) or not by:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid("a decision needs by=: who decides")
+        check_by(by, "a decision needs by=: who decides")
         _check(items, decision)
         request = request_id or digest_of("decide all", by, decision.verdict, decision.note)
         given = checked_groups(groups)

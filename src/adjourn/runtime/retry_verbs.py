@@ -11,7 +11,8 @@ from adjourn.core.action_digest import digest as digest_of
 from adjourn.core.failure_likeness import likeness
 from adjourn.core.ids import request_part
 from adjourn.core.interrupt import Interrupt
-from adjourn.errors import AdjournError, Invalid, InvalidAnswer, StaleDecision
+from adjourn.errors import AdjournError, InvalidAnswer, StaleDecision
+from adjourn.runtime.arguments import check_by
 from adjourn.runtime.decision_verbs import DecisionVerbs
 from adjourn.stores.protocol import Filter
 
@@ -87,8 +88,7 @@ class RetryVerbs(DecisionVerbs):
             groups: those for which `by` decides.
             request_id: the same again, with the same `until`, gets the same answer.
         """
-        if not isinstance(by, str) or not by:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid("a decision needs by=: who decides")
+        check_by(by, "a decision needs by=: who decides")
         one = await self.interrupt(like)
         if likeness("", one) is None:
             raise InvalidAnswer(

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from adjourn.runtime.health_server import Answer, alive, readiness
 from adjourn.runtime.prometheus import KIND, metrics_of
 from adjourn.server.app_state import AppState
-from adjourn.server.problem import Problem
+from adjourn.server.problem import Problem, check_reading
 
 PROBES = (["healthz"], ["readyz"])
 """Their paths."""
@@ -18,7 +18,7 @@ METRICS = ["metrics"]
 
 async def probed(desk: AppState, request: Request, name: str) -> Response:
     """Answer a probe."""
-    _check_method(request)
+    check_reading(request)
     if name == "healthz":
         return _response(await alive())
     return _response(await readiness(desk.health)())
@@ -26,22 +26,12 @@ async def probed(desk: AppState, request: Request, name: str) -> Response:
 
 async def metrics(desk: AppState, request: Request) -> Response:
     """The numbers of the store, for a key with the right to read."""
-    _check_method(request)
+    check_reading(request)
     who = await desk.guard.identify(request)
     if who.run or not who.may_everywhere("read"):
         raise Problem(403, "forbidden", f"{who.name!r} may not read the metrics")
     text = await metrics_of(desk.runtime.store, desk.runtime.worker.advancer.meter)
     return _response(Answer(HTTPStatus.OK, text, KIND))
-
-
-def _check_method(request: Request) -> None:
-    if request.method not in ("GET", "HEAD"):
-        raise Problem(
-            405,
-            "method_not_allowed",
-            f"method {request.method} is not allowed here",
-            {"Allow": "GET, HEAD"},
-        )
 
 
 def _response(answer: Answer) -> Response:

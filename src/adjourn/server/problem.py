@@ -2,6 +2,7 @@
 
 from typing import Any, cast
 
+from starlette.requests import Request
 from starlette.responses import Response
 
 from adjourn.core.codec import encode, legible
@@ -91,3 +92,14 @@ def problem(
     }
     headers = {"Cache-Control": "no-store", **(headers or {})}
     return Response(encode(body), status, headers, media_type="application/problem+json")
+
+
+def check_reading(request: Request) -> None:
+    """Raise a `Problem` for a request that would do more than read."""
+    if request.method not in ("GET", "HEAD"):
+        raise Problem(
+            405,
+            "method_not_allowed",
+            f"method {request.method} is not allowed here",
+            {"Allow": "GET, HEAD"},
+        )

@@ -10,7 +10,7 @@ from importlib import resources
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adjourn.server.problem import Problem
+from adjourn.server.problem import Problem, check_reading
 
 KINDS = {
     "html": "text/html; charset=utf-8",
@@ -43,13 +43,7 @@ def _files() -> dict[str, bytes]:
 
 def page(request: Request, path: list[str]) -> Response:
     """A file by its name, or the page."""
-    if request.method not in ("GET", "HEAD"):
-        raise Problem(
-            405,
-            "method_not_allowed",
-            f"method {request.method} is not allowed here",
-            {"Allow": "GET, HEAD"},
-        )
+    check_reading(request)
     files = _files()
     if len(path) == 1 and path[0] in files:
         name = path[-1]

@@ -3,10 +3,21 @@ rights. Who has others by then asks again, and gets what those allow."""
 
 from collections.abc import AsyncIterator
 
-from adjourn.errors import AdjournError
+from adjourn.errors import AdjournError, Invalid
 from adjourn.server.api_request import ApiRequest
 from adjourn.server.problem import Problem
 from adjourn.server.sse import EventStream
+
+
+def last_seen(request: ApiRequest) -> int | None:
+    """The number of the record that a watcher has seen last: where its stream goes on; None if it
+    does not say."""
+    said = request.request.headers.get("last-event-id", "") or str(request.query.get("after", ""))
+    if not said:
+        return None
+    if not said.isascii() or not said.isdigit() or len(said) > 16:
+        raise Invalid(f"Last-Event-ID must be the number of a record, got {said!r:.40}")
+    return int(said)
 
 
 def event_stream(request: ApiRequest, events: AsyncIterator[bytes]) -> EventStream:

@@ -42,6 +42,23 @@ def new_secret() -> str:
     return f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}"
 
 
+def check_allowed(url: str) -> None:
+    """Raise `NotAllowed` for an address that no server of notifications may ask."""
+    try:
+        check_url(url)
+    except Invalid as e:  # it is written as it should be, so it is where it leads to
+        raise NotAllowed(e.what, consequence=e.consequence, advice=e.advice) from None
+
+
+async def tested(c: ApiRequest, endpoint: Endpoint) -> TestedEndpoint:
+    """Send it a message that nothing hangs on, and say what came of it. It is not retried."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    arrived, says = await c.desk.sender().send_test(endpoint, by=c.who.name)
+    took = loop.time() - began
+    return TestedEndpoint(name=endpoint.name, arrived=arrived, says=says, took=took)
+
+
 async def list_endpoints(c: ApiRequest) -> Any:
     """Who is told."""
     return whole([EndpointView.of(e) for e in await c.rt.store.endpoints() if e.url])
@@ -50,10 +67,7 @@ async def list_endpoints(c: ApiRequest) -> Any:
 async def add_endpoint(c: ApiRequest) -> Any:
     """Tell a webhook from now on."""
     b, secret = c.body, new_secret()
-    try:
-        check_url(b["url"])
-    except Invalid as e:  # it is written as it should be, so it is where it leads to
-        raise NotAllowed(e.what, consequence=e.consequence, advice=e.advice) from None
+    check_allowed(b["url"])
     await _add(c, "webhook", b["url"], secret)
     return NewEndpoint(name=b["name"], secret=secret)
 
@@ -91,17 +105,14 @@ async def remove_endpoint(c: ApiRequest) -> Any:
 
 
 async def try_endpoint(c: ApiRequest) -> Any:
-    """Send a message that nothing hangs on, and say what came of it. It is not retried."""
+    """Send it a test now."""
     name = c.body["name"]
     found = [e for e in await c.rt.store.endpoints() if e.name == name]
     if not found:
         raise NotFound(f"endpoint {name!r:.80} not found")
     origin = c.desk.origin_of(c.request)
     c.desk.security.note({"verb": "test endpoint", "by": c.who.name, "from": origin, "about": name})
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-    arrived, says = await c.desk.sender().send_test(found[0], by=c.who.name)
-    return TestedEndpoint(name=name, arrived=arrived, says=says, took=loop.time() - began)
+    return await tested(c, found[0])
 
 
 async def list_letters(c: ApiRequest) -> Any:

@@ -1,19 +1,17 @@
 """The operations about one's own notifications: which browsers of mine are told, and of what."""
 
-import asyncio
 import hashlib
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
 
-from adjourn.errors import Conflict, Invalid, NotAllowed, NotFound
-from adjourn.server.api.notifications import URL
+from adjourn.errors import Conflict, Invalid, NotFound
+from adjourn.server.api.notifications import URL, check_allowed, tested
 from adjourn.server.api.pages import whole
 from adjourn.server.api_request import ApiRequest, Operation, reaches
 from adjourn.server.notifications.own_delivery import VAPID
 from adjourn.server.notifications.web_push import VapidKey, check_keys
-from adjourn.server.notifications.webhook import check_url
 from adjourn.server.schemas import FLAG, NAME, TOPIC, Schema, many, maybe, ref, thing
 from adjourn.stores.outbox import TOPICS, Endpoint
 from adjourn.stores.own_endpoint import OwnChoice, OwnEndpoint, QuietHours, own_endpoint
@@ -75,10 +73,7 @@ async def add_own_browser(c: ApiRequest) -> Any:
             consequence="this browser is not told",
             advice="log in with a key of your own",
         )
-    try:
-        check_url(body["url"])
-    except Invalid as e:  # it is written as it should be, so it is where it leads to
-        raise NotAllowed(e.what, consequence=e.consequence, advice=e.advice) from None
+    check_allowed(body["url"])
     check_keys(body["p256dh"], body["auth"])
     if body["key"] != (await _key(c)).public:
         raise Conflict(
@@ -116,11 +111,7 @@ async def remove_own_notifications(c: ApiRequest) -> Any:
 async def try_own_notifications(c: ApiRequest) -> Any:
     """Send it a test now."""
     endpoint, _ = await _found(c)
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-    arrived, says = await c.desk.sender().send_test(endpoint, by=c.who.name)
-    took = loop.time() - began
-    return TestedEndpoint(name=endpoint.name, arrived=arrived, says=says, took=took)
+    return await tested(c, endpoint)
 
 
 async def _mine(c: ApiRequest) -> list[tuple[Endpoint, OwnEndpoint]]:

@@ -13,7 +13,6 @@ from adjourn.core.ids import parse_fork
 from adjourn.core.records import Started
 from adjourn.core.status import ENDED, Status
 from adjourn.errors import (
-    Invalid,
     NotAllowed,
     RequestReused,
     RunExists,
@@ -24,7 +23,7 @@ from adjourn.runtime.pruner import holds_of
 from adjourn.runtime.run_again import known_program
 from adjourn.runtime.run_start import begun_by, check_request
 from adjourn.server.api.decider import check_decider
-from adjourn.server.api.event_stream import event_stream
+from adjourn.server.api.event_stream import event_stream, last_seen
 from adjourn.server.api.files import given_files
 from adjourn.server.api.pages import filter_of, page, whole
 from adjourn.server.api.startable import startable
@@ -141,13 +140,11 @@ async def preview_again(c: ApiRequest) -> Any:
 
 async def watch_run(c: ApiRequest) -> Any:
     """A run's events from where the client was."""
-    last = c.request.headers.get("last-event-id", "") or str(c.query.get("after", 0))
-    if not last.isascii() or not last.isdigit() or len(last) > 16:
-        raise Invalid(f"Last-Event-ID must be the number of a record, got {last!r:.40}")
+    last = last_seen(c) or 0
     row = await c.rt.store.get(c.path["run"])
-    if row.status in ENDED and row.seq <= int(last):
+    if row.status in ENDED and row.seq <= last:
         return Response(status_code=204)  # a browser would otherwise ask again for ever
-    events = run_events(c.rt, c.desk.tapes, row.id, int(last), follow=c.query.get("follow", True))
+    events = run_events(c.rt, c.desk.tapes, row.id, last, follow=c.query.get("follow", True))
     return event_stream(c, events)
 
 

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from adjourn.core.ids import split_ref
-from adjourn.errors import AdjournError, Invalid
-from adjourn.server.api.event_stream import event_stream
+from adjourn.errors import AdjournError
+from adjourn.server.api.event_stream import event_stream, last_seen
 from adjourn.server.api_request import ApiRequest, reaches
 from adjourn.server.front_ends.ag_ui import AgUiPlace, AgUiStream, frame, message_of
 from adjourn.server.front_ends.ag_ui_input import AgUiInput
@@ -55,11 +55,8 @@ async def connect_agent(c: ApiRequest) -> Any:
         row = await c.rt.row(wanted)
         if row is not None:
             turn = ThreadTurn(row.id, row.seq)
-    after = c.request.headers.get("last-event-id", "") or str(c.query.get("after", ""))
-    if after:
-        if not after.isascii() or not after.isdigit() or len(after) > 16:
-            raise Invalid(f"Last-Event-ID must be the number of a record, got {after!r:.40}")
-        turn = turn._replace(after=min(int(after), turn.after))
+    if (after := last_seen(c)) is not None:
+        turn = turn._replace(after=min(after, turn.after))
     return event_stream(c, _ag_ui(c, given, turn, wait=c.query.get("wait", False)))
 
 
