@@ -158,6 +158,18 @@ async def test_a_question_of_the_graph_that_nobody_answers_is_not_answered_with_
         await agent.run("pay")
 
 
+async def test_an_interrupt_that_asks_for_approval_is_a_question_of_that_type() -> None:
+    async def asks(state: MessagesState) -> dict[str, Any]:
+        answer = interrupt({"action_requests": [{"name": "other", "args": {}}], "review_configs": []})
+        return {"messages": [AIMessage(content=str(answer))]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("asks", asks)
+    builder.add_edge(START, "asks")
+    waits = await adopt(builder.compile(name="asking")).run("hello")
+    assert is_paused(waits) and waits.interrupts[0].type == "approval"
+
+
 @pytest.mark.parametrize("default", ["ask", "deny"])
 async def test_a_policy_that_does_not_speak_of_questions_lets_the_graph_ask(default: Any) -> None:
     agent = adopt(paying_graph(), policy=Policy([], default=default))

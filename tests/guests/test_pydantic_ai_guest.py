@@ -8,6 +8,8 @@ from pydantic import BaseModel
 from pydantic_ai import Agent as TheirAgent
 from pydantic_ai import (
     ApprovalRequired,
+    DeferredToolRequests,
+    DeferredToolResults,
     ExternalToolset,
     FunctionToolset,
     ModelRetry,
@@ -17,7 +19,14 @@ from pydantic_ai import (
 )
 from pydantic_ai import Tool as TheirTool
 from pydantic_ai import messages as theirs
-from pydantic_ai.capabilities import AbstractCapability, NativeTool
+from pydantic_ai.capabilities import (
+    AbstractCapability,
+    CombinedCapability,
+    HandleDeferredToolCalls,
+    Hooks,
+    NativeTool,
+    WrapperCapability,
+)
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
 from adjourn import Agent, Completed, InvalidDefinition, Policy, ask, is_paused
@@ -215,3 +224,38 @@ async def test_tools_that_the_agent_finds_while_it_runs_are_governed_too() -> No
     assert waits.interrupts[0].call is not None and waits.interrupts[0].call.effect == "idempotent"
     assert isinstance(await guest().resume(waits.checkpoint, approved=True), Completed)
     assert paid == [500]
+
+
+async def pays(cents: int) -> str:
+    """Pay money back."""
+    return f"paid {cents}"
+
+
+async def handler(ctx: Any, requests: DeferredToolRequests) -> Any:
+    return DeferredToolResults(calls={one.tool_call_id: "handled" for one in requests.calls})
+
+
+async def hooked(ctx: Any, *, requests: DeferredToolRequests) -> Any:
+    return await handler(ctx, requests)
+
+
+@pytest.mark.parametrize(
+    "capability",
+    [
+        HandleDeferredToolCalls(handler),
+        Hooks(deferred_tool_calls=hooked),
+        CombinedCapability([HandleDeferredToolCalls(handler)]),
+        WrapperCapability(wrapped=HandleDeferredToolCalls(handler)),
+    ],
+    ids=["capability", "hook", "combined", "wrapped"],
+)
+def test_a_handler_that_would_answer_for_every_call_is_refused(capability: Any) -> None:
+    with pytest.raises(InvalidDefinition, match="handler of deferred tool calls"):
+        adopt(agent_of(GuestScript(), pays, capabilities=[capability]))
+
+
+def test_hooks_that_handle_no_deferred_call_are_taken() -> None:
+    async def before(ctx: Any, request_context: Any) -> Any:
+        return request_context
+
+    assert adopt(agent_of(GuestScript(), pays, capabilities=[Hooks(before_model_request=before)])).name

@@ -62,6 +62,32 @@ def confirmed(params: dict[str, Any]) -> dict[str, Any]:
     return text(f"done: {given}")
 
 
+def asked_late(params: dict[str, Any]) -> dict[str, Any] | None:
+    """What was called first goes on when something else is called; it asks the same, and says what it has done."""
+    order = params["arguments"]["order"]
+    if order == "first":
+        print("late is called", file=sys.stderr, flush=True)
+        other = read_call()
+        asked_late({"arguments": {"order": "first after all"}})
+        send(id=other["id"], result=asked_late(other["params"]))
+        return None
+    send(id=1000, method="elicitation/create", params=QUESTION)
+    said = read()["result"]
+    with (FOLDER / "late").open("a") as file:
+        file.write(f"{order}: {said['action']}\n")
+    return text(f"{order}: {said['action']}")
+
+
+def read_call() -> dict[str, Any]:
+    """Wait until another call comes. Meanwhile it can be asked for its tools."""
+    while True:
+        message = read()
+        if message.get("method") == "tools/call":
+            return message
+        if message.get("method") == "tools/list":
+            send(id=message["id"], result={"tools": json.loads((FOLDER / "tools.json").read_text())})
+
+
 def called(params: dict[str, Any]) -> dict[str, Any] | None:
     noted(params)
     match params["name"]:
@@ -72,6 +98,8 @@ def called(params: dict[str, Any]) -> dict[str, Any] | None:
             return None
         case "confirm" | "login":
             return confirmed(params)
+        case "late":
+            return asked_late(params)
         case "insist":
             result = confirmed({**params, "name": "confirm"})
             return result if (FOLDER / "done").exists() else {"error": "no answer, no result"}

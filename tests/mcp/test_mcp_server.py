@@ -178,6 +178,31 @@ async def test_an_approval_is_never_put_to_the_client() -> None:
         assert await rt.inbox() and not paid
 
 
+@tool
+def ask_first() -> str:
+    """Ask whether it may."""
+    return f"said {pause_for('approval', 'May I pay?', resume_to='self')}"
+
+
+async def test_a_question_of_a_body_whether_it_may_is_not_put_to_the_client_and_not_taken_from_it() -> None:
+    asker = Agent("asker", model=ScriptedModel([call("ask_first")], "done"), tools=[ask_first])
+    async with served(asker, answer={"answer": "yes"}) as (client, rt):
+        waits = await called(client, "asker")
+        assert isinstance(waits, CallToolResult) and "May I pay?" in text(waits)
+        assert len(await rt.inbox()) == 1
+    async with served(asker, answer={"answer": "yes"}, console="http://console.test") as (client, rt):
+        asked = await called(client, "asker")
+        assert isinstance(asked, InputRequiredResult) and asked.input_requests is not None
+        [(key, request)] = asked.input_requests.items()
+        assert "console.test" in str(request.params)
+        [waiting] = await rt.inbox()
+        await rt.answer(waiting, "no", by="ben")
+        said = {key: ElicitResult(action="accept", content={"answer": "yes"})}
+        await called(client, "asker", request_state=asked.request_state, input_responses=said)
+        run = await rt.get(waiting.run_id)
+        assert "said no" in str(await run.messages())
+
+
 async def test_an_approval_is_the_consoles_page_and_the_call_goes_on_when_a_person_has_decided() -> None:
     paid.clear()
     async with served(clerk(*PAYS), answer={}, console="https://console.example") as (client, rt):

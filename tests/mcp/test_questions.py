@@ -7,11 +7,14 @@ import pytest
 from tests.mcp.conftest import FakeServer
 from tests.mcp.life import agent
 from tests.mcp.test_mcp_tools import results
+from tests.server.world import eventually
 
-from adjourn import Completed, Decision, Runtime
+from adjourn import Agent, Completed, Decision, Runtime
+from adjourn.core.records import Intended
+from adjourn.mcp import McpTools
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.testing import FakeClock, env
+from adjourn.testing import FakeClock, ScriptedModel, call, env
 
 DAY = 24 * 3600.0
 FAKES = pytest.mark.parametrize("server", [False, True], ids=["2025-11-25", "2026-07-28"], indirect=True)
@@ -138,3 +141,58 @@ async def test_a_server_that_asks_without_end_is_given_up(server: FakeServer) ->
             outcome = await run.wait()
         assert answered == 10
         assert "asked 10 times" in await results(run)
+
+
+async def test_what_an_abandoned_call_asks_later_gets_no_answer_that_was_given_to_another_run(
+    server: FakeServer,
+) -> None:
+    server.has("late")
+
+    def caller(order: str, tools: McpTools) -> Agent[Any]:
+        return Agent(order, model=ScriptedModel([call("late", order=order)], "done"), tools=[tools])
+
+    async def is_called() -> bool:
+        return len(server.calls) == 2
+
+    async with server.tools(effects={"late": "idempotent"}) as tools:
+        first, second = caller("first", tools), caller("second", tools)
+        async with Runtime(MemoryStore(), [first, second]) as rt:
+            agreed = await rt.start(second, "go")
+            await agreed.wait()
+            [asked] = await rt.inbox()
+            left = await rt.start(first, "go")
+            await eventually(is_called)
+            await left.cancel(by="ana")
+            await left.wait()
+            await rt.answer(asked, {"note": "only the second"}, by="ana")
+            assert isinstance(await agreed.wait(), Completed)
+            assert "second: accept" in await results(agreed)
+    said = (server.folder / "late").read_text().splitlines()
+    assert "first after all: accept" not in said and said[-1] == "second: accept"
+
+
+async def test_a_call_that_waits_for_its_turn_behind_an_abandoned_one_is_sent_once_to_a_new_session(
+    server: FakeServer,
+) -> None:
+    server.has("hang", "pay")
+
+    def caller(tool: str, tools: McpTools) -> Agent[Any]:
+        return Agent(tool, model=ScriptedModel([call(tool, cents=1)], "done"), tools=[tools])
+
+    async def is_called() -> bool:
+        return len(server.calls) == 1
+
+    async with server.tools(effects={"hang": "idempotent", "pay": "unsafe"}) as tools:
+        hangs, pays = caller("hang", tools), caller("pay", tools)
+        async with Runtime(MemoryStore(), [hangs, pays]) as rt:
+            left = await rt.start(hangs, "go")
+            await eventually(is_called)
+            waits = await rt.start(pays, "go")
+
+            async def is_intended() -> bool:
+                return any(isinstance(record, Intended) for _, record in await rt.store.load(waits.run_id))
+
+            await eventually(is_intended)
+            await left.cancel(by="ana")
+            assert isinstance(await waits.wait(), Completed)
+    assert [made["name"] for made in server.calls] == ["hang", "pay"]

@@ -43,7 +43,7 @@ from adjourn.guests.langgraph_blocks import blocks, made_files
 from adjourn.guests.langgraph_held import OURS, Graph, Holder, is_own
 from adjourn.guests.langgraph_hosted import hosted_tools
 from adjourn.guests.langgraph_kept import KeptState
-from adjourn.guests.langgraph_marks import is_approval, marks_of, stop_marks
+from adjourn.guests.langgraph_marks import is_approval, kind_of, marks_of, stop_marks
 from adjourn.guests.langgraph_saver import AdjournSaver
 from adjourn.guests.langgraph_serde import JsonSerde
 from adjourn.guests.langgraph_state import THREAD, GraphState
@@ -129,7 +129,8 @@ def _last_word(values: dict[str, Any]) -> Any:
 
 def _question() -> GuestTool:
     async def ask(context: ToolContext, args: dict[str, Any]) -> Any:
-        return context.pause_for("langgraph", args["value"], answer_schema=args.get("schema"))
+        value = args["value"]
+        return context.pause_for(kind_of(value), value, answer_schema=args.get("schema"))
 
     schema = {"type": "object", "properties": {"value": {}, "schema": {}}, "required": ["value"]}
     return GuestTool(INTERRUPT, "A question of the graph.", schema, ask, effect="read")

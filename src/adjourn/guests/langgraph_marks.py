@@ -58,3 +58,11 @@ def is_approval(value: Any, tools: frozenset[str]) -> Any:
     if asked.get("type") == "tool_approval" and asked.get("name") in tools:
         return {"type": "approve"}
     return None
+
+
+def kind_of(value: Any) -> str:
+    """The type of the question that an interrupt is: what asks for approval is one."""
+    asked = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    if "action_requests" in asked or asked.get("type") == "tool_approval":
+        return "approval"
+    return "langgraph"

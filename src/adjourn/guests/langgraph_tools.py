@@ -23,7 +23,7 @@ from adjourn.errors import InvalidDefinition, ToolFailed
 from adjourn.guests.guest_tool import GuestTool, GuestToolTerms, check_result, recorded
 from adjourn.guests.langgraph_blocks import with_files
 from adjourn.guests.langgraph_held import Holder
-from adjourn.guests.langgraph_marks import is_approval
+from adjourn.guests.langgraph_marks import is_approval, kind_of
 from adjourn.guests.langgraph_serde import JsonSerde
 from adjourn.guests.langgraph_state import THREAD, GraphState
 
@@ -160,7 +160,7 @@ class LangGraphTools:
         if agreed is not None:
             return agreed
         return context.pause_for(
-            "langgraph", wait.value, resume_to="self", answer_schema=wait.response_schema
+            kind_of(wait.value), wait.value, resume_to="self", answer_schema=wait.response_schema
         )
 
     async def _place(self, context: ToolContext) -> tuple[ToolNode, Channels]:

@@ -10,7 +10,13 @@ from typing import Any, NoReturn, cast
 
 from pydantic_ai import messages as theirs
 from pydantic_ai.agent import AbstractAgent
-from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.capabilities import (
+    AbstractCapability,
+    CapabilityOrdering,
+    CombinedCapability,
+    Hooks,
+    WrapperCapability,
+)
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry
 from pydantic_ai.exceptions import ToolFailed as TheirToolFailed
 from pydantic_ai.models import Model as TheirModel
@@ -48,7 +54,7 @@ from adjourn.core.messages import (
     ToolResult,
 )
 from adjourn.core.usage import Usage
-from adjourn.errors import AdjournError, ToolFailed
+from adjourn.errors import AdjournError, InvalidDefinition, ToolFailed
 from adjourn.guests.adopt import Guest
 from adjourn.guests.guest_files import file_of, made_parts, stowed, with_made
 from adjourn.guests.guest_tool import (
@@ -63,11 +69,24 @@ from adjourn.models.pydantic_ai import messages as translate
 from adjourn.models.pydantic_ai.files import check_taken, contents, refusal
 
 YES_OR_NO = {"type": "boolean"}
+HANDED_ON = (
+    AbstractCapability.handle_deferred_tool_calls,
+    CombinedCapability.handle_deferred_tool_calls,
+    WrapperCapability.handle_deferred_tool_calls,
+)
+"""What handles no deferred call by itself."""
 History = list[theirs.ModelMessage]
 
 
 def read(agent: AbstractAgent[Any, Any], terms: GuestToolTerms, *, deps: Any = None) -> Guest:
     """Take an agent apart. `deps`: what its tools and prompts get as `ctx.deps`."""
+    if _answers_for_itself(agent):
+        raise InvalidDefinition(
+            f"the agent {agent.name!r} has a handler of deferred tool calls, which would answer its calls "
+            "where nobody is asked",
+            advice="take it out: a call that waits for approval is in the inbox, and one of an external "
+            "tool a question there",
+        )
     tools = PydanticAITools(agent, deps)
     return Guest(
         name=agent.name or "",
@@ -422,6 +441,23 @@ def _prepares(agent: AbstractAgent[Any, Any]) -> bool:
     agent.root_capability.apply(
         lambda one: found.append(type(one).prepare_tools is not AbstractCapability.prepare_tools)
     )
+    return any(found)
+
+
+def _answers_for_itself(agent: AbstractAgent[Any, Any]) -> bool:
+    """Whether one of the agent's capabilities handles deferred calls: every call of ours is one."""
+    found: list[bool] = []
+
+    def look(one: AbstractCapability[Any]) -> None:
+        handles = type(one).handle_deferred_tool_calls
+        if isinstance(one, Hooks) and handles is Hooks.handle_deferred_tool_calls:
+            found.append(bool(one._get("handle_deferred_tool_calls")))  # pyright: ignore[reportPrivateUsage]
+            return
+        found.append(handles not in HANDED_ON)
+        if isinstance(one, WrapperCapability):
+            one.wrapped.apply(look)
+
+    agent.root_capability.apply(look)
     return any(found)
 
 

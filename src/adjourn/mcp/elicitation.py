@@ -12,8 +12,16 @@ if TYPE_CHECKING:
 
 ANSWER = "answer"
 """The field of an answer that is no object of its own."""
+APPROVAL = "approval"
+"""The type of questions that are approvals: a body that asks whether it may."""
 FLAT = ("string", "number", "integer", "boolean")
 WRITTEN = {"type": "string", "description": "The answer, as JSON."}
+
+
+def is_for_client(interrupt: Interrupt) -> bool:
+    """Whether a client is asked. Whoever asked for something does not agree to it, also where a body
+    asks for that with a question."""
+    return interrupt.kind == "question" and interrupt.type != APPROVAL
 
 
 def question_of(interrupt: Interrupt) -> str:

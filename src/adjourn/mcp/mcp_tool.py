@@ -10,7 +10,7 @@ from adjourn.core.codec import text_of
 from adjourn.core.effect import Effect
 from adjourn.errors import InDoubt, ToolFailed
 from adjourn.mcp import content, question
-from adjourn.mcp.session import McpSession
+from adjourn.mcp.session import McpSession, SessionLost
 
 if TYPE_CHECKING:
     from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
@@ -52,7 +52,10 @@ class McpCall:
         for at in self._rounds:
             await self._ask(at)
         while True:
-            found = await self._send(await connect())
+            try:
+                found = await self._send(await connect())
+            except SessionLost:
+                continue
             if not isinstance(found, dict):
                 if found.is_error:
                     raise ToolFailed(content.error_text(found))
@@ -88,6 +91,8 @@ class McpCall:
             if self._new is not None and not _is_cut(error):
                 return self._unanswered(self._new)
             raise self._lost(error, session) from error
+        except SessionLost:
+            raise
         except Exception as error:
             raise self._lost(error, session) from error
         if isinstance(result, InputRequiredResult):

@@ -42,7 +42,7 @@ class ServedRun:
             response = responses.get(interrupt.local)
             if response is None:
                 continue
-            if interrupt.kind != "question":
+            if not elicitation.is_for_client(interrupt):
                 sent_away = True
                 continue
             try:
@@ -98,7 +98,7 @@ class ServedRun:
             return {}
         found: dict[str, ElicitRequest] = {}
         for interrupt in interrupts:
-            if interrupt.kind == "question" and not has_secrets(interrupt.answer_schema):
+            if elicitation.is_for_client(interrupt) and not has_secrets(interrupt.answer_schema):
                 found[interrupt.local] = elicitation.form_request(interrupt)
             elif self._console and able.elicitation.url is not None:
                 url = f"{self._console}/inbox/{quote(interrupt.ref, safe='')}"

@@ -26,6 +26,11 @@ Answer = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 """What a server asks in the middle of a call, as JSON, to what it is answered."""
 
 
+class SessionLost(Exception):
+    """Nothing was sent: an earlier call was left while the server was at it, and what the server still
+    asks about that one would be taken for a question of the next."""
+
+
 class Unreachable(Exception):
     """The server could not be started, or did not answer."""
 
@@ -131,7 +136,7 @@ class McpSession:
     async def call(
         self, params: "CallToolRequestParams", answer: Answer
     ) -> "CallToolResult | InputRequiredResult":
-        """Have a tool run. It is sent once, whatever comes of it.
+        """Have a tool run. It is sent once, whatever comes of it. Raises `SessionLost` if it was not sent.
 
         Args:
             params: which tool, its arguments, and what was answered.
@@ -140,9 +145,14 @@ class McpSession:
         if self.is_modern:
             return await self._send(params)
         async with self._turn:
+            if self.is_lost:
+                raise SessionLost
             self._answer = answer
             try:
                 return await self._send(params)
+            except BaseException as error:
+                self.is_lost = self.is_lost or not _is_answered(error)
+                raise
             finally:
                 self._answer = None
 
@@ -177,6 +187,15 @@ class _Asked:
         assert self.session is not None
         said = params.model_dump(by_alias=True, mode="json", exclude_none=True)
         return ElicitResult.model_validate(await self.session.ask(said))
+
+
+def _is_answered(error: BaseException) -> bool:
+    """Whether a call has ended with an error that the server itself has sent."""
+    from mcp.shared.exceptions import MCPError
+    from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+
+    sdk = (CONNECTION_CLOSED, REQUEST_TIMEOUT)
+    return isinstance(error, MCPError) and error.code not in sdk
 
 
 def _first(error: BaseException) -> BaseException:
