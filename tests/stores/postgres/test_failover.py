@@ -23,7 +23,7 @@ from adjourn import Runtime
 from adjourn.core.records import Said, Stepped
 from adjourn.errors import LeaseLost, StoreError
 from adjourn.stores.postgres import store as postgres_store
-from adjourn.stores.postgres.store import PostgresStore
+from adjourn.stores.postgres.store import SIZE, PostgresStore
 from adjourn.testing.contract.fixtures import claim, started
 
 LIMIT = 60.0
@@ -234,3 +234,27 @@ async def test_every_payment_is_made_once_although_the_server_is_replaced(pair: 
     finally:
         for worker in workers:
             await worker.kill()
+
+
+@pytest.mark.unwatched  # who looks at a commit from beside it sees that it is another past, and it is not compared any more
+async def test_a_word_in_the_place_of_a_lost_record_does_not_make_its_worker_go_on(
+    pair: Pair, store: PostgresStore
+) -> None:
+    """As many records as its worker has seen, of the same claim, and not the same."""
+    await store.create(started("r"))
+    lease = await claim(store, "r", ttl=600.0)
+    seen = (await store.commit(lease, [Stepped(call="1.0", key="1")], [], seen=lease.seq)).seq
+    await until(lambda: has(pair.standby, pair.address, seen))
+    pair.standby.stop()
+    seen = (await store.commit(lease, [Stepped(call="1.0", key="2")], [], seen=seen)).seq
+    await asyncio.to_thread(pair.primary.stop, signal.SIGQUIT)
+    await asyncio.to_thread(pair.standby.start)
+    await asyncio.to_thread(pair.standby.promote)
+    desk = PostgresStore(pair.address)
+    assert await desk.deliver("r", Said(text="stop"), request="1") == seen
+    await desk.close()
+    await asyncio.gather(*(store.get("r") for _ in range(2 * SIZE)))  # connections that were cut are replaced by now
+    with pytest.raises(LeaseLost, match="lost its end"):
+        await store.commit(lease, [Stepped(call="1.0", key="3")], [], seen=seen)
+    assert [record.key for _, record in await store.load("r") if isinstance(record, Stepped)] == ["1"]
+    assert await store.verify() == []

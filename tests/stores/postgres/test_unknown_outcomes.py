@@ -3,11 +3,14 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+import psycopg
 import pytest
 from tests.stores.postgres.proxy import Cut, Proxy
 from tests.stores.postgres.server import PostgresServer
 
 from adjourn.core.records import Parked, Released, RunCompleted, Said, Stepped
+from adjourn.stores.postgres import transaction
+from adjourn.stores.postgres.connections import connect
 from adjourn.stores.postgres.store import PostgresStore
 from adjourn.stores.protocol import Lease
 from adjourn.testing import check_rows
@@ -149,3 +152,34 @@ async def test_a_store_opens_whichever_of_its_first_messages_is_lost(postgres: P
     else:
         raise AssertionError("it never came to its end")
     assert at >= 2
+
+
+@pytest.mark.unwatched  # what the oracle asks is between the two, too
+async def test_a_start_that_lands_while_it_is_made_again_is_told_as_the_one_that_began_the_run(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first commit is on its way still when it is looked for, and there when the rule looks."""
+    address, late = postgres.fresh(), list[tuple[Any, Any]]()
+    store = PostgresStore(address)
+    send, is_landed = transaction.messages, transaction.LockedBook.is_landed
+
+    def lost(db: Any, script: Any, values: Any = None) -> Any:
+        if not late and script[-1] == "commit" and any("adjourn.journal" in sql for sql in script):
+            late.append((script, values))
+            raise psycopg.OperationalError("the connection is gone")
+        return send(db, script, values)
+
+    def looked_for(book: transaction.LockedBook, earlier: Any) -> bool:
+        found = is_landed(book, earlier)
+        if not found:
+            with connect(address) as db:
+                send(db, ["begin", *late[0][0]], late[0][1])
+        return found
+
+    monkeypatch.setattr(transaction, "messages", lost)
+    monkeypatch.setattr(transaction.LockedBook, "is_landed", looked_for)
+    assert await store.create(started("r")), "this start began it"
+    assert late
+    assert len(await store.load("r")) == 1
+    await check_rows(store, "r")
+    await store.close()

@@ -23,7 +23,6 @@ SEAL = Seal.__struct_fields__
 _STATUS = {status.value: status for status in Status}
 TYPES = {
     "n": "bigint",
-    "was": "bigint",
     "id": "text",
     "kind": "text",
     "program": "text",

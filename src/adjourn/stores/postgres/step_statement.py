@@ -6,7 +6,7 @@ leaves out what is not: given as one argument of JSON, the same took it twice as
 are texts and stay texts: PostgreSQL never reads the JSON in them, which may have escapes that it refuses.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -16,7 +16,7 @@ from adjourn.stores.run_row import CHANGING, RunRow
 
 RECORD = ("run", "seq", "epoch", "body", "head")
 INTERRUPT_COLUMNS = (*INTERRUPT, "said")
-_TYPES = {**TYPES, "head": "bytea"}
+_TYPES = {**TYPES, "head": "bytea", "was": "bytea"}
 _changing = attrgetter(*CHANGING)
 _JOURNAL = f"insert into adjourn.journal ({', '.join(RECORD)}) select x.* from {{}} join done on done.n = x.run"
 _INTERRUPTS = f"""
@@ -28,11 +28,15 @@ _TOUCHED = """
 insert into adjourn.touched select x.scope, x.at from {} join done on done.n = x.run order by x.scope
 on conflict (scope) do update set at = excluded.at where false
 """
+BYTES = 8
+"""So much of the hash of the last record tells two pasts of a run apart."""
 _AS_REMEMBERED = (
-    "and r.epoch = x.epoch and r.seq = x.was and (select generation from adjourn.config) = {}"
+    f"and r.epoch = x.epoch and substr(r.head, 1, {BYTES}) = x.was "
+    "and (select generation from adjourn.config) = {}"
 )
 """Of the runs that are as they are remembered, while what all rules go by is what was remembered;
-the others are left."""
+the others are left. The number of the last record does not say it: a server that took the place of
+another may have as many records, and others."""
 
 
 def quoted(text: str) -> str:
@@ -64,15 +68,16 @@ def literal(value: Any) -> str:
     return _LITERALS.get(value.__class__, quoted)(value)
 
 
-def _table(rows: Sequence[Sequence[Any]], names: Sequence[str]) -> str:
-    """Rows of values. Of which types they are is said of the first."""
+def _table(rows: Sequence[Sequence[Any]], names: Sequence[str], called: int | None = None) -> str:
+    """Rows of values. Of which types they are is said of the first; the first columns, so many, get
+    their names, the others need none."""
     typed = [
         f"{literal(value)}::{_TYPES[name]}" for value, name in zip(rows[0], names, strict=True)
     ]
     found = [f"({', '.join(typed)})"]
     for row in rows[1:]:
         found.append(f"({', '.join(map(literal, row))})")
-    return f"(values {', '.join(found)}) x ({', '.join(names)})"
+    return f"(values {', '.join(found)}) x ({', '.join(names[:called])})"
 
 
 def changed(was: RunRow, row: RunRow) -> list[str]:
@@ -82,40 +87,48 @@ def changed(was: RunRow, row: RunRow) -> list[str]:
 
 
 def step(
-    items: Sequence[tuple[int, Writes]], sets: Sequence[str] = CHANGING, generation: str = ""
+    items: Sequence[Writes],
+    sets: Sequence[str] = CHANGING,
+    generation: str = "",
+    heads: Mapping[str, bytes] | None = None,
 ) -> str:
-    """A statement that writes what is said of runs, each with the number of its last record as it was
-    before, and gives their numbers. Rows get these columns. With a generation, only those runs are
-    written that are as they are remembered."""
-    given = ("was", "n", *sets)
+    """A statement that writes what is said of runs, and gives their numbers. Rows get these columns. With
+    a generation, and the hash of each run's last record as it was before, only those runs are written
+    that are as they are remembered."""
+    given = ("n", *sets)
     if "epoch" not in sets:
         given = (*given, "epoch")
-    values_of = attrgetter(*given[1:])
+    values_of = attrgetter(*given)
     runs: list[tuple[Any, ...]] = []
     journal: list[tuple[Any, ...]] = []
     interrupts: list[list[Any]] = []
     touched: list[tuple[Any, ...]] = []
-    for was, writes in items:
+    for writes in items:
         row = writes.row
         assert row is not None
-        runs.append((was, *values_of(row)))
+        values = values_of(row)
+        if heads is not None:
+            values = (*values, heads[row.id][:BYTES])
+        runs.append(values)
         for line in writes.journal:
             journal.append((row.n, line.seq, line.epoch, line.body, line.head))
         for interrupt in writes.interrupts.values():
-            values = interrupt_values(row.n, interrupt)
-            interrupts.append([row.n, *(values[name] for name in INTERRUPT_COLUMNS)])
+            found = interrupt_values(row.n, interrupt)
+            interrupts.append([row.n, *(found[name] for name in INTERRUPT_COLUMNS)])
         for scope, at in writes.touched.items():
             touched.append((row.n, scope, at))
-    guard = _AS_REMEMBERED.format(quoted(generation)) if generation else ""
+    guard = ""
+    if heads is not None:
+        guard, given = _AS_REMEMBERED.format(quoted(generation)), (*given, "was")
     setting = ", ".join(f"{name} = x.{name}" for name in sets)
     parts = [
         f"done as (update adjourn.run r set {setting} from {_table(runs, given)} where r.n = x.n {guard} returning r.n)"
     ]
-    for name, sql, rows, names in (
-        ("j", _JOURNAL, journal, RECORD),
-        ("i", _INTERRUPTS, interrupts, ("run", *INTERRUPT_COLUMNS)),
-        ("t", _TOUCHED, touched, ("run", "scope", "at")),
+    for name, sql, rows, names, called in (
+        ("j", _JOURNAL, journal, RECORD, 1),
+        ("i", _INTERRUPTS, interrupts, ("run", *INTERRUPT_COLUMNS), 1),
+        ("t", _TOUCHED, touched, ("run", "scope", "at"), 3),
     ):
         if rows:
-            parts.append(f"{name} as ({sql.format(_table(rows, names))})")
+            parts.append(f"{name} as ({sql.format(_table(rows, names, called))})")
     return f"with {', '.join(parts)} select n from done"

@@ -11,7 +11,7 @@ import psycopg
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord
 from adjourn.core.status import Status
-from adjourn.errors import AdjournError, UnknownRun
+from adjourn.errors import AdjournError, LeaseLost, UnknownRun
 from adjourn.stores.address import without_password
 from adjourn.stores.channel import Ears
 from adjourn.stores.erasure import Hold
@@ -221,15 +221,21 @@ class PostgresStore(PostgresAudit):
         book = LockedBook(db, self._remembered, light=rule.light)
         book.notify = notify
         try:
-            for result, writes in tried:
-                if book.is_landed(writes):
-                    self._keep(writes)
-                    return result
+            if landed := self._landed(book, tried):
+                return landed[0]
             result = sheet.carried_out(book, rule)
+            if tried and not book.has_sent and (landed := self._landed(book, tried)):
+                return landed[
+                    0
+                ]  # of a run that is begun there is no row to lock: it came meanwhile
             tried.append((result, book.writes))
             book.ending = True
             sheet.settled(book)
-        except BaseException:
+        except psycopg.Error:  # nobody knows what came of it: the next attempt compares it again
+            raise
+        except BaseException as e:
+            if isinstance(e, LeaseLost) and isinstance(rule, StoreRule):
+                self._remembered.forget(rule.ask.run)
             for writes in book.writes:
                 if writes.row is not None:
                     self._remembered.forget(writes.row.id)
@@ -241,6 +247,14 @@ class PostgresStore(PostgresAudit):
             self._notice.end()
         self._keep(book.writes)
         return result
+
+    def _landed(self, book: LockedBook, tried: list[tuple[Any, list[Writes]]]) -> tuple[Any] | None:
+        """What an earlier attempt gave, if it was committed after all."""
+        for result, writes in tried:
+            if book.is_landed(writes):
+                self._keep(writes)
+                return (result,)
+        return None
 
     def _keep(self, all: Sequence[Writes]) -> None:
         for writes in all:
@@ -257,8 +271,6 @@ class PostgresStore(PostgresAudit):
         except psycopg.Error:
             # nobody knows: their own records say
             alone = [request for request in batch if request.error is None]
-            for request in alone:
-                self._remembered.forget(request.work.ask.run)
         except BaseException as e:
             for request in batch:
                 request.error = e
@@ -284,13 +296,12 @@ class PostgresStore(PostgresAudit):
             else:
                 alone.append(request)
         sheet.settled(book)
-        for run, (request, writes) in done.items():
+        for request, writes in done.values():
             assert writes.row is not None
             if writes.row.n in book.landed:
                 self.compared += 1
                 self._remembered.keep(writes)
-            else:
-                self._remembered.forget(run)
+            else:  # what is remembered stays: under locks it shows whether another past is there
                 alone.append(request)
         self.messages += 1
         return alone

@@ -84,7 +84,7 @@ class LockedBook:
         self._found: dict[str, RunRow] = {}
         self._given: ReadResult | None = None
         self._held: set[tuple[Any, ...]] = set()
-        self._gathered: list[tuple[int, Writes]] = []
+        self._gathered: list[Writes] = []
         self.writes: list[Writes] = []
         self.ending = False
         self.has_sent = False
@@ -106,7 +106,7 @@ class LockedBook:
 
     def _is_gathered(self, run: str) -> bool:
         """Whether something of this run is to be written that was not sent yet."""
-        return any(writes.row and writes.row.id == run for _, writes in self._gathered)
+        return any(writes.row and writes.row.id == run for writes in self._gathered)
 
     def _locking(self, ask: ReadRequest) -> list[str]:
         """The locks of a rule that this transaction does not have yet."""
@@ -195,11 +195,7 @@ class LockedBook:
 
     def write(self, writes: Writes) -> None:
         """See `Book.write`."""
-        if writes.row:
-            was = writes.row.seq - len(writes.journal)
-        else:
-            was = 0
-        self._gathered.append((was, writes))
+        self._gathered.append(writes)
         self.writes.append(writes)
 
     def flush(self) -> None:
@@ -211,7 +207,7 @@ class LockedBook:
 
     def _send(self) -> None:
         gathered, self._gathered = self._gathered, []
-        script = written([item for item in gathered if not _is_nothing(item[1])])
+        script = written([writes for writes in gathered if not _is_nothing(writes)])
         if script.statements and self.notify:
             script.add(NOTIFY, notify=self.notify)
         if self.ending and self._begun:
@@ -260,7 +256,7 @@ class ComparedBook:
     def __init__(self, db: Connection, remembered: Remembered) -> None:
         self._db, self._remembered = db, remembered
         self._config, self._now = remembered.config, remembered.now()
-        self._gathered: list[tuple[int, Writes]] = []
+        self._gathered: list[Writes] = []
         self._used: dict[str, RunRow] = {}
         self._changed: set[str] = set()
         self._sent = False
@@ -290,7 +286,7 @@ class ComparedBook:
         seen = looked(self._db, self._remembered, ask)
         if self._sent:
             mine: RunRow | None = None
-            for _, writes in self._gathered:
+            for writes in self._gathered:
                 row = writes.row
                 if row is not None and row.id == ask.run and row.n in self.landed:
                     mine = row
@@ -306,7 +302,7 @@ class ComparedBook:
         """See `Book.write`."""
         row = writes.row
         assert row is not None
-        self._gathered.append((row.seq - len(writes.journal), writes))
+        self._gathered.append(writes)
         self._changed.update(changed(self._used[row.id], row))
 
     def flush(self) -> None:
@@ -316,8 +312,9 @@ class ComparedBook:
         self._sent = True
         if not self._gathered:
             return
-        items = sorted(self._gathered, key=lambda item: item[1].row.n if item[1].row else 0)
-        written = step(items, sorted(self._changed), self._config.generation)
+        items = sorted(self._gathered, key=lambda writes: writes.row.n if writes.row else 0)
+        heads = {run: row.head for run, row in self._used.items()}
+        written = step(items, sorted(self._changed), self._config.generation, heads)
         self.landed = set(first_column(messages(self._db, [locks.SHARE_HALTS, written])[-1]))
 
     def find(self, find: Find) -> list[str]:

@@ -213,20 +213,18 @@ def _records(writes: Writes, owner: str) -> list[dict[str, Any]]:
     return found
 
 
-def written(all: Sequence[tuple[int, Writes]]) -> Script:
+def written(every: Sequence[Writes]) -> Script:
     """What is to be sent for what several rules want to be written, whose runs are locked."""
     script = Script()
-    every: list[Writes] = []
     new: list[Writes] = []
-    steps: list[tuple[int, Writes]] = []
-    for was, writes in all:
-        every.append(writes)
+    steps: list[Writes] = []
+    for writes in every:
         if writes.wiped or writes.removed is not None:
             _take_out(script, writes)
         if writes.new:
             new.append(writes)
         elif writes.row is not None:
-            steps.append((was, writes))
+            steps.append(writes)
     if new:
         _begin(script, new)
     if steps:
