@@ -72,6 +72,7 @@ SLOW = (
     "engines/test_engines.py",
     "engines/test_measurements.py",
     "engines/test_misconfigured.py",
+    "engines/test_restate.py",
     "engines/test_temporal.py",
     "flow/test_cost.py",
     "flow/test_crash.py",

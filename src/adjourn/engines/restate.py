@@ -272,7 +272,7 @@ def run_object(service: str, tasks: RunTasks, closing: asyncio.Event) -> Virtual
         if piece["is_over"]:
             ctx.clear_all()
         elif piece["wake_in"]:
-            await _plan(ctx, wake, piece)
+            await _plan(ctx, wake, piece, alarm)
 
     return found
 
@@ -291,15 +291,16 @@ async def _advanced(tasks: RunTasks, run: str, closing: asyncio.Event) -> dict[s
     return {**found, "now": time.time()}
 
 
-async def _plan(ctx: ObjectContext, wake: Any, piece: dict[str, Any]) -> None:
-    """A wake at the time that the run asks for, unless an earlier one is on its way."""
+async def _plan(ctx: ObjectContext, wake: Any, piece: dict[str, Any], came: float) -> None:
+    """A wake at the time that the run asks for, unless an earlier one is on its way. The one that
+    came is not, whatever the clock of this machine says: another's may be ahead of it."""
     known: dict[str, Any] = await ctx.get("plan") or {"seq": -1, "looks": 0, "alarm": 0.0}
     looks = 0
     if piece["seq"] == known["seq"] and piece["seq"] >= 0:
         looks = known["looks"] + 1
     delay = next_look(piece["wake_in"], looks)
     alarm = piece["now"] + delay
-    if piece["now"] < known["alarm"] <= alarm:
+    if piece["now"] < known["alarm"] <= alarm and known["alarm"] != came:
         alarm = known["alarm"]
     else:
         ctx.object_send(wake, key=ctx.key(), arg=alarm, send_delay=timedelta(seconds=delay))
