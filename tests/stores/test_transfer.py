@@ -1,16 +1,19 @@
 """A whole store is copied to another place, of whichever kind, and both are the same."""
 
-from contextlib import closing
+from collections.abc import Generator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from adjourn.core.files import Image
 from adjourn.core.records import Parked, RunCompleted, Said
 from adjourn.core.status import Status
 from adjourn.errors import Conflict, StoreError
-from adjourn.stores.address import open_store
+from adjourn.stores import transfer as transfer_module
+from adjourn.stores.address import file_of, open_store
 from adjourn.stores.erasure import Pruning
 from adjourn.stores.guest_threads import ThreadChange, ThreadRow
 from adjourn.stores.outbox import Endpoint
@@ -150,3 +153,78 @@ async def test_what_somebody_has_edited_is_not_copied(folder: Path) -> None:
     with pytest.raises(StoreError, match="nothing was copied"):
         await transfer(f"sqlite:///{path}", f"sqlite:///{folder}/two.db", by="ana")
     assert not (folder / "two.db").exists()
+
+
+MADE_AGAIN = {"label", "zone", "index_due"}
+"""Written with the row of a run, from what it says: for lists by label and by time, and what is to be indexed."""
+OF_EVERY_STORE = {"config", "schema_version", "person_version"}
+"""There before anything is copied."""
+
+
+def tables(address: str) -> set[str]:
+    """Those that have rows."""
+    if address.startswith("sqlite"):
+        with closing(connect(str(file_of(address)))) as db:
+            names = [
+                name
+                for (name,) in db.execute(
+                    "select name from pragma_table_list where schema = 'main' and type = 'table' and name not like 'sqlite%'"
+                )
+            ]
+            return {name for name in names if list(db.execute(f'select 1 from "{name}" limit 1'))}
+    with psycopg.connect(address) as db:
+        names = [name for (name,) in db.execute("select tablename from pg_tables where schemaname = 'adjourn'")]
+        return {name for name in names if db.execute(f"select 1 from adjourn.{name} limit 1".encode()).fetchone()}
+
+
+def lose(address: str, table: str) -> None:
+    """A row of a table."""
+    if address.startswith("sqlite"):
+        with closing(connect(str(file_of(address)))) as db:
+            db.execute("pragma foreign_keys = off")
+            key = [name for (name,) in db.execute("select name from pragma_table_info(?) where pk", (table,))]
+            one = f"({', '.join(key)})" if key else "rowid"
+            db.execute(
+                f'delete from "{table}" where {one} in (select {", ".join(key) or "rowid"} from "{table}" limit 1)'
+            )
+        return
+    with psycopg.connect(address) as db:
+        db.execute("set session_replication_role = replica")  # what refers to it stays
+        db.execute(f"delete from adjourn.{table} where ctid in (select ctid from adjourn.{table} limit 1)".encode())
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_a_copy_that_lost_a_row_of_any_table_is_not_said_to_be_one(
+    kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    def place(name: str) -> str:
+        if kind == "sqlite":
+            return f"sqlite:///{folder}/{name}.db"
+        return request.getfixturevalue("postgres").empty()
+
+    source, whole = f"sqlite:///{folder}/source.db", place("whole")
+    store = open_store(source)
+    await fill(store)
+    pulse = store.pulse()
+    pulse.end("w1")
+    pulse.close()
+    await store.close()
+    await transfer(source, whole, by="ana")
+    filling, unseen = transfer_module._filling, set[str]()  # pyright: ignore[reportPrivateUsage]
+    written = tables(whole) - OF_EVERY_STORE
+    for table in sorted(written):
+
+        @contextmanager
+        def one_lost(address: str, identity: tuple[str, int], table: str = table) -> Generator[Any]:
+            with filling(address, identity) as found:
+                yield found
+            lose(address, table)
+
+        monkeypatch.setattr(transfer_module, "_filling", one_lost)
+        try:
+            await transfer(source, place(table), by="ana")
+        except StoreError as e:
+            assert "differs from what was copied" in str(e)
+        else:
+            unseen.add(table)
+    assert unseen == MADE_AGAIN & written

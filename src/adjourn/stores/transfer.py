@@ -54,8 +54,23 @@ async def transfer(source: str, target: str, *, by: str, origin: str = "") -> Co
     finally:
         await store.close()
     done = await asyncio.to_thread(_copy, source, target)
+    await _check(target)
     await asyncio.to_thread(_copy_users, source, target)
     return done
+
+
+async def _check(target: str) -> None:
+    """That the audit goes on in the copy where it ended, which is written beside its lines."""
+    copy = open_store(target)
+    try:
+        broken = await copy.verify()
+    finally:
+        await copy.close()
+    if broken:
+        raise StoreError(
+            f"{without_password(target)!r} differs from what was copied: {broken[0]}",
+            advice="do not use the copy",
+        )
 
 
 def _copy_users(source: str, target: str) -> None:
