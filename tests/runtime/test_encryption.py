@@ -308,3 +308,41 @@ async def test_a_key_that_comes_late_is_looked_for_again(tmp_path: Path) -> None
     clock.advance(61)
     assert await fitness.refused() == []
     await store.close()
+
+
+@pytest.mark.parametrize("how", ["fork", "again", "next turn"])
+async def test_what_begins_with_what_an_encrypted_run_said_is_encrypted_also_where_others_are_not(
+    address: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = KeyRing.new_key()
+    monkeypatch.setenv("ADJOURN_SECRET_KEYS", text)
+    async with Runtime(address, [agent := clerk()], encrypt=True) as rt:
+        first = await rt.start(agent, CANARY, by="ana")
+        assert isinstance(asked := await first.wait(30), Paused)
+        await rt.approve(asked.interrupts[0].ref, by="erik")
+        assert isinstance(await first.wait(30), Completed)
+    forget_keys()
+    async with Runtime(address, [agent := clerk()], encrypt=False) as rt:
+        run = await rt.get(first.id)
+        if how == "fork":
+            copy = await run.fork(by="ana")
+        elif how == "again":
+            copy = await run.again(by="ana")
+        else:
+            copy = await rt.start(agent, "and again", after=run, by="ana")
+        assert len((await rt.store.get(copy.id)).salt) == len((await rt.store.get(first.id)).salt)
+        plain = await rt.start(agent, "else", by="ana")
+        assert len((await rt.store.get(plain.id)).salt) < len((await rt.store.get(first.id)).salt)
+
+
+@pytest.mark.parametrize("how", ["fork", "again"])
+async def test_a_copy_of_an_encrypted_run_is_refused_where_nothing_could_encrypt_it(address: str, how: str) -> None:
+    async with Runtime(address, [agent := clerk()], encrypt=RING) as rt:
+        first = await rt.start(agent, CANARY, by="ana")
+        assert isinstance(asked := await first.wait(30), Paused)
+        await rt.approve(asked.interrupts[0].ref, by="erik")
+        await first.wait(30)
+    async with Runtime(address, [clerk()], encrypt=False) as rt:  # its key is still known to this process
+        with pytest.raises(KeyMissing, match="no key ring here to encrypt it"):
+            await getattr(await rt.get(first.id), how)(by="ana")
+        assert len(await rt.runs()) == 1

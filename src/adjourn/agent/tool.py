@@ -258,6 +258,11 @@ class Tool(Declared):
             return None
         return self.signature.secret_result
 
+    @property
+    def sealed_as(self) -> str | None:
+        """The name under which its result is sealed; None: its result is no secret."""
+        return self.secret_result.name if self.secret_result is not None else None
+
     @cached_property
     def secret_resources(self) -> Mapping[str, str]:
         """Its resources that are secrets, by its parameters."""

@@ -52,6 +52,8 @@ class PendingToolCall(msgspec.Struct, frozen=True, omit_defaults=True, gc=False)
         description: what the tool's definition says.
         effect: what the tool does to the world.
         undo: whether it can be undone.
+        secret_result: the name under which its result is sealed, also one that a person gives; None:
+            its result is no secret.
     """
 
     call_id: str
@@ -63,6 +65,7 @@ class PendingToolCall(msgspec.Struct, frozen=True, omit_defaults=True, gc=False)
     description: str = ""
     effect: str = ""
     undo: bool = False
+    secret_result: str | None = None
 
 
 class Seat(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -254,6 +257,7 @@ def _call(asked: Asked) -> PendingToolCall | None:
         asked.describes,
         asked.effect,
         asked.undo,
+        asked.secret_result,
     )
 
 

@@ -373,11 +373,13 @@ def in_doubt(state: State, call: Call, *, undoing: bool, judged: Judged | None =
     rules, valid_for, definition = (
         (old.asked.rules, old.asked.valid_for, old.asked.definition) if old else ((), NEVER, "")
     )
-    args = call.args
+    args, secret = call.args, old.asked.secret_result if old else None
     if isinstance(judged, Ask):
         new = judged.asked
         gate, rules, valid_for = new.gate, new.rules, new.valid_for
-        definition, args = new.definition, new.args
+        definition, args, secret = new.definition, new.args, new.secret_result
+    elif isinstance(judged, Go):
+        secret = judged.intended.secret_result
     asked = Asked(
         gate=gate,
         rules=rules,
@@ -399,6 +401,7 @@ def in_doubt(state: State, call: Call, *, undoing: bool, judged: Judged | None =
         under=state.agents_under(call.path),
         payload={"question": f"Did {call.tool} happen?", "call": call.id, "attempt": call.attempt},
         schema=state.flow.needs(call.id) if state.flow is not None and not undoing else None,
+        secret_result=secret,
     )
     return msgspec.structs.replace(asked, digest=shown_digest(state.run, asked))
 

@@ -429,10 +429,9 @@ class Erased(Record, frozen=True, tag="erased"):
 
 @final
 class Intended(Record, frozen=True, tag="intended"):
-    """This call is about to start. Its existence consumes the approval that allowed it. `digest`:
-    of a tool that needs approval, exactly what will run. Of other tools nothing: the reply has
-    their arguments, the fingerprint what they are. `standing`: the interrupt whose standing decision
-    is behind the approval, if there is one."""
+    """This call is about to start, and consumes the approval that allowed it. `digest`: of a tool
+    that needs approval, exactly what will run. `standing`: the interrupt whose standing decision is
+    behind the approval. `secret_result`: the name under which its result is sealed."""
 
     call: str
     tool: str
@@ -447,13 +446,13 @@ class Intended(Record, frozen=True, tag="intended"):
     gate: tuple[ApprovalSlot, ...] = ()
     grant: str = ""
     standing: str = ""
+    secret_result: str | None = None
 
 
 @final
 class Asked(Record, frozen=True, tag="asked"):
-    """The program needs a person: policy, limit, error, in doubt, undo. Opens the interrupt `i`.
-    `escalated_gate`: who may agree once it is `escalated`; if empty, the same people as before.
-    `phrase`: the call in a few words, as its tool says them; no digest covers it."""
+    """The program needs a person. Opens the interrupt `i`. `escalated_gate`: who may agree once it is
+    `escalated`; empty: as before. `phrase`: no digest covers it. `secret_result`: as of `Intended`."""
 
     i: str
     kind: Literal["approval", "limit", "error", "in_doubt", "undo"]
@@ -489,6 +488,7 @@ class Asked(Record, frozen=True, tag="asked"):
     escalate_to: tuple[str, ...] = ()
     escalated_gate: tuple[ApprovalSlot, ...] = ()
     phrase: str = ""
+    secret_result: str | None = None
 
 
 @final

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from adjourn.core.codec import plain
-from adjourn.core.decision import Decision, chosen, word_of
+from adjourn.core.decision import INSTEAD, Decision, chosen, is_instead, word_of
 from adjourn.core.ids import local_event, public_id, ref_of
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import Decided, Suspended
@@ -41,6 +41,7 @@ async def answered(interrupt: Interrupt, answer: Any, *, by: str = "", digest: s
     command = decided(interrupt, answer, by, digest)
     if word_of(command) == "dismiss":
         return command
+    command = await _with_sealed_result(interrupt, command)
     if interrupt.kind == "question":
         value = await _fitting(interrupt.answer_schema, command.value, "answer", interrupt.ref)
         if value is not command.value:
@@ -75,6 +76,20 @@ async def _fitting(schema: Any, value: Any, what: str, question: str) -> Any:
     except InvalidAnswer as error:
         raise silent(error, what, without_secrets(schema, value)) from None
     return sealed_answer(schema, value, question)
+
+
+async def _with_sealed_result(interrupt: Interrupt, command: Decided) -> Decided:
+    """The command with the result in it sealed, if a person gives that of a call whose result is a
+    secret."""
+    name = interrupt.call.secret_result if interrupt.call else None
+    key = INSTEAD if is_instead(command) else "result"
+    if name is None or key not in chosen(command):
+        return command
+    from adjourn.core.secret_places import MARK, NAME  # few results are secrets
+
+    schema = {"type": "string", MARK: True, NAME: name}
+    sealed = await _fitting(schema, chosen(command)[key], "result", interrupt.ref)
+    return msgspec.structs.replace(command, value={**chosen(command), key: sealed})
 
 
 def _completed(schema: Any, edit: dict[str, Any]) -> dict[str, Any]:

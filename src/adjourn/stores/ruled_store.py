@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from adjourn.core.command_effects import Commands, Together
 from adjourn.core.files import check_blobs, uncarried
-from adjourn.core.records import AnyRecord, Fact, Move, Released, Started
+from adjourn.core.records import AnyRecord, Fact, Forked, Move, Released, Started
 from adjourn.errors import UnknownRun
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Erasure, Hold, Pruning
@@ -77,14 +78,29 @@ class Ruled:
         blobs: Mapping[str, bytes] = NOTHING,
     ) -> bool:
         """See `Store.create`."""
-        key = None
-        if self.wraps_with is not None:
+        ring, key = self.wraps_with or await self._ring_of_copies(started, records), None
+        if ring is not None:
             from adjourn.stores.run_keys import NewRunKey
 
-            key = NewRunKey(self.wraps_with)
+            key = NewRunKey(ring)
         return await self._write(
             journal.creating(started, records, origin, blobs, key), ring=started.run
         )
+
+    async def _ring_of_copies(
+        self, started: Started, records: Sequence[AnyRecord]
+    ) -> "KeyRing | None":
+        """With what a new run is encrypted that begins with what an encrypted run said, also if
+        others that begin here are not; raises `KeyMissing` if the ring is not here."""
+        copied = {started.again_of, started.before.run if started.before else ""}
+        copied |= {record.of for record in records if isinstance(record, Forked)}
+        for run in filter(None, copied):
+            from adjourn.stores.run_keys import ring_of_copies
+
+            with suppress(UnknownRun):  # it came from elsewhere
+                if ring := ring_of_copies(self, (await self.get(run)).salt):
+                    return ring
+        return None
 
     def encrypt(self, ring: "KeyRing | None") -> None:
         """From now on every run that begins in this store object has a key of its own, wrapped by

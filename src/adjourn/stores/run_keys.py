@@ -162,6 +162,21 @@ def _rings(store: HasRunKeys) -> list[KeyRing]:
     return found
 
 
+def ring_of_copies(store: HasRunKeys, salt: bytes) -> KeyRing | None:
+    """The ring for a run that begins with what a run of this salt said; None: that is in clear.
+    Raises `KeyMissing`: a copy in clear would outlive the key of what it is a copy of."""
+    if len(salt) != MARKED:
+        return None
+    for other in (store, *open_stores):
+        for ring in _rings(other):
+            return ring
+    raise KeyMissing(
+        "this run would begin with what an encrypted run said, and there is no key ring here to encrypt it",
+        consequence="nothing was started",
+        advice=f"set {VARIABLE}, or give the ring to Runtime(encrypt=…)",
+    )
+
+
 def rewrapped(ring: KeyRing, kid: str, wrapped: str) -> str:
     """A key, wrapped by the first key of the ring; raises `Invalid` if none of them fits."""
     try:
