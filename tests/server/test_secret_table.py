@@ -39,7 +39,7 @@ CARRIED: dict[str, tuple[str, ...]] = {
     "text": ("say", "words to people"), "parts": ("say",),
     "edit": ("edit", "edit in clear"), "stands": ("standing decision",), "decision": ("standing decision", *WORDS),
     "result": ("instead", "result", "verified result"),
-    "command": ("say", "edit", "event"),
+    "command": ("say", "edit", "event"), "commands": ("say", "answer", "checkpoint"), "asked": ("instruction",),
     "note": WORDS, "reason": WORDS, "why": WORDS,
     "resources": ("resource",), "history": ("fork", "run again"), "saved": ("execution",), "checkpoint": ("checkpoint",),
     "client_tools": ("client tool", "ag-ui result"), "tools": ("client tool", "ag-ui result"), "options": ("client tool",),
@@ -72,7 +72,7 @@ VERBS: dict[type[Any], tuple[str, ...]] = {
 
 KNOWN = {
     "Runtime.start", "Runtime.again", "Runtime.fork", "Runtime.resume", "Runtime.answer", "Runtime.approve", "Runtime.deny",
-    "Runtime.decide_all", "Runtime.deliver", "Runtime.comment", "Run.again", "Run.fork", "Run.resume", "Run.answer", "Run.approve",
+    "Runtime.decide_all", "Runtime.deliver", "Runtime.deliver_together", "Runtime.comment", "Run.again", "Run.fork", "Run.resume", "Run.answer", "Run.approve",
     "Run.deny", "Run.emit", "Run.say", "Schedule.__init__", "Agent.run", "Agent.run_sync", "Agent.resume", "Agent.resume_sync",
     "Agent.stream", "Flow.start", "Flow.start_execution", "Execution.start", "Execution.continue_with", "Execution.emit",
     "Execution.load", "Execution.resume", "Execution.say",
