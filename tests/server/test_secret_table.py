@@ -72,8 +72,9 @@ VERBS: dict[type[Any], tuple[str, ...]] = {
 
 KNOWN = {
     "Runtime.start", "Runtime.again", "Runtime.fork", "Runtime.resume", "Runtime.answer", "Runtime.approve", "Runtime.deny",
-    "Runtime.decide_all", "Runtime.deliver", "Runtime.deliver_together", "Runtime.comment", "Run.again", "Run.fork", "Run.resume", "Run.answer", "Run.approve",
-    "Run.deny", "Run.emit", "Run.say", "Schedule.__init__", "Agent.run", "Agent.run_sync", "Agent.resume", "Agent.resume_sync",
+    "Runtime.decide_all", "Runtime.deliver", "Runtime.deliver_together", "Runtime.comment", "Run.again", "Run.fork",
+    "Run.resume", "Run.answer", "Run.approve", "Run.deny", "Run.emit", "Run.say",
+    "Schedule.__init__", "Agent.run", "Agent.run_sync", "Agent.resume", "Agent.resume_sync",
     "Agent.stream", "Flow.start", "Flow.start_execution", "Execution.start", "Execution.continue_with", "Execution.emit",
     "Execution.load", "Execution.resume", "Execution.say",
     "/runs", "/runs/{run}/again", "/runs/{run}/emit", "/runs/{run}/fork", "/runs/{run}/resume", "/runs/{run}/say", "/decisions",
