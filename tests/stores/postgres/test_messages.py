@@ -178,6 +178,7 @@ async def test_from_an_approval_to_the_claim_in_another_process_there_are_four_m
             words, claims = list[bytes](), list[bytes]()
             here.seen, there.seen = words.append, claims.append
             await desk.approve(outcome.interrupts[0].id, by="ana")
+            words = [message for message in words if b"listen " not in message]  # it may connect anew at any time
             assert len(words) == 3, words
             assert b"pg_notify" in words[-1], "announced in the transaction that decides"
             here.seen = lambda message: None
