@@ -391,11 +391,11 @@ ELSEWHERE: dict[str, set[str]] = {
 """Fields that matter and are changed by a mutation with a name of its own."""
 
 FREE: dict[str, set[str]] = {
-    "Intended": {"attempt", "under", "why", "standing"},
+    "Intended": {"attempt", "under", "why", "standing", "secret_result"},
     "Asked": {
         "step", "payload", "approvers", "groups", "not_requester", "queue", "remind_every", "schema", "on_expiry", "undoing",
-        "escalate_to", "under", "group_sets", "carries", "phrase",
+        "escalate_to", "under", "group_sets", "carries", "phrase", "secret_result",
     },
     "Decided": {"note"},
 }  # fmt: skip
-"""Fields that give nobody a right: what lists show, what happens when nobody decides, and what the worker counts."""
+"""Fields that give nobody a right: what lists show, what happens when nobody decides, what the worker counts, how a result is sealed."""
