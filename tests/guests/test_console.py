@@ -19,7 +19,7 @@ from tests.server.world import Client, eventually
 from adjourn.server import serving
 
 FRAMEWORKS = ["pydantic_ai", "openai_agents", "langgraph", "agent_framework"]
-LIMIT = 120.0
+LIMIT = 60.0
 
 
 class Rig:
@@ -38,7 +38,7 @@ class Rig:
         self.process.stdin.write(json.dumps(command).encode() + b"\n")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def rig() -> AsyncGenerator[Rig]:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.guests.console_rig",
@@ -61,18 +61,13 @@ async def page() -> AsyncGenerator[Page]:
         yield page
 
 
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 async def test_pause_here_approve_in_the_console_and_finish_elsewhere_with_words_as_they_come(
-    rig: Rig, page: Page, tmp_path: Path
+    rig: Rig, page: Page, tmp_path: Path, framework: str
 ) -> None:
     expect.set_options(timeout=LIMIT * 1000)
-    for framework in FRAMEWORKS:
-        folder = tmp_path / framework
-        folder.mkdir()
-        os.mkfifo(folder / "heard")
-        await the_way_of_one(rig, page, framework, folder)
-
-
-async def the_way_of_one(rig: Rig, page: Page, framework: str, folder: Path) -> None:
+    folder = tmp_path
+    os.mkfifo(folder / "heard")
     rig.ask(framework, "begin", str(folder))
     began = await rig.answer()
     assert isinstance(began, dict) and began["paused"], (framework, began)

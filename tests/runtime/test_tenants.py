@@ -32,7 +32,7 @@ from adjourn import (
     ask_human,
     tool,
 )
-from adjourn.core.records import PauseAsked
+from adjourn.core.records import PauseAsked, Resumed, Said
 from adjourn.errors import AdjournError, InvalidDefinition, NotAllowed, NotFound, RunExists
 from adjourn.runtime.schedules import Schedule, Scheduler
 from adjourn.secrets import KeyRing
@@ -225,6 +225,9 @@ OF_RUNTIME: dict[str, Asked] = {
     "compare": lambda rt, owner: rt.compare(of(OWN, "waits"), of(owner, "ended")),
     "decide_all": decided,
     "deliver": lambda rt, owner: rt.deliver(of(owner, "waits"), PauseAsked(by="ana")),
+    "deliver_together": lambda rt, owner: rt.deliver_together(
+        of(owner, "waits"), [Said(text="a"), Said(text="b")], Resumed(by="ana")
+    ),
     "deny": lambda rt, owner: rt.deny(on(owner, "waits"), by="ana"),
     "erase": lambda rt, owner: rt.erase(of(owner, "ended"), by="ana", reason="asked to", whole=True),
     "fork": lambda rt, owner: rt.fork(Run(rt, of(owner, "ended")), by="ana"),
