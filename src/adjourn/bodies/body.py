@@ -35,8 +35,8 @@ class BodyOptions(TypedDict, total=False):
     """What the author of a tool and of a chunk may say of its function; see `Tool`."""
 
     effect: EffectName
-    undo: Callable[..., Any] | None
-    verify: Callable[..., Any] | None
+    undo: Callable[[Any, Any, Any], Any] | None
+    verify: Callable[[Any, Any], Any] | None
     timeout: Duration | None
     settle: Duration | None
     key_ttl: Duration | None
