@@ -7,7 +7,7 @@ copies of these."""
 
 import dis
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import CellType, CodeType, FunctionType
 from typing import Any, cast
 
@@ -18,39 +18,33 @@ Held = Callable[[Any], Any]
 """Makes the held copy of a graph or of a tool node."""
 
 
-def closed_over(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
+def closed_over(value: Any) -> Iterator[Any]:
     """The compiled graphs and tool nodes that a function has closed over.
 
     Args:
         value: the function, or what it holds.
-        seen: what was looked at.
     """
-    seen = set() if seen is None else seen
-    if id(value) in seen:
-        return
-    seen.add(id(value))
-    if isinstance(value, Pregel | ToolNode):
-        yield value
-    for part in _parts(value):
-        yield from closed_over(part, seen)
+    return _found(value, _parts, set())
 
 
-def reached(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
+def reached(value: Any) -> Iterator[Any]:
     """The same, and those that it finds by a global name, also in functions of its own module.
 
     Args:
         value: the function, or what it holds.
-        seen: what was looked at.
     """
-    seen = set() if seen is None else seen
+    return _found(value, lambda one: [*_parts(one), *_globals(one).values()], set())
+
+
+def _found(value: Any, parts: Callable[[Any], Iterable[Any]], seen: set[int]) -> Iterator[Any]:
+    """The graphs and tool nodes in a value and its parts, each looked at once."""
     if id(value) in seen:
         return
     seen.add(id(value))
     if isinstance(value, Pregel | ToolNode):
         yield value
-    found = [*_parts(value), *_globals(value).values()]
-    for part in found:
-        yield from reached(part, seen)
+    for part in parts(value):
+        yield from _found(part, parts, seen)
 
 
 def _parts(value: Any) -> Iterator[Any]:
