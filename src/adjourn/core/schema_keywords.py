@@ -7,6 +7,7 @@ linear time, and nothing is written out in full.
 
 import reprlib
 from collections.abc import Callable, Iterator, Mapping
+from operator import ge, gt, le, lt
 from typing import Any, NamedTuple, cast
 
 from adjourn.core.action_digest import canonical
@@ -156,10 +157,13 @@ class Evaluator:
         return compiled.fits(text)
 
 
-# Checks: (evaluator, what the keyword says, value, the schema around it) -> problem
+Schema = Mapping[str, Any]
+Problem = SchemaProblem | None
+Check = Callable[[Evaluator, Any, Any, Schema], Problem]
+"""From the evaluator, what the keyword says, the value and the schema around it: the problem."""
 
 
-def _type(_: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+def _type(_: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     if is_array(said):
         kinds: list[Any] = said
     else:
@@ -169,16 +173,14 @@ def _type(_: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Sch
     return SchemaProblem("type", said, value, [])
 
 
-def _enum(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+def _enum(run: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     run.spend_on(said)
     if any(is_equal(one, value) for one in said):
         return None
     return SchemaProblem("enum", said, value, [])
 
 
-def _const(
-    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
-) -> SchemaProblem | None:
+def _const(run: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     run.spend_on(said)
     if is_equal(said, value):
         return None
@@ -193,9 +195,7 @@ def _bound(
 ) -> Any:
     """A check that compares a number, a length or a count."""
 
-    def check(
-        _: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
-    ) -> SchemaProblem | None:
+    def check(_: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
         if counts(value) and not ok(measure(value), said):
             return SchemaProblem(keyword, said, value, [])
         return None
@@ -205,22 +205,6 @@ def _bound(
 
 def _itself(value: Any) -> Any:
     return value
-
-
-def _at_least(value: Any, said: Any) -> bool:
-    return value >= said
-
-
-def _at_most(value: Any, said: Any) -> bool:
-    return value <= said
-
-
-def _above(value: Any, said: Any) -> bool:
-    return value > said
-
-
-def _below(value: Any, said: Any) -> bool:
-    return value < said
 
 
 def _is_multiple(value: Any, said: Any) -> bool:
@@ -237,17 +221,13 @@ def _exact(number: Any) -> Any:
     return Fraction(number)
 
 
-def _pattern(
-    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
-) -> SchemaProblem | None:
+def _pattern(run: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     if is_text(value) and not run.is_match(said, value):
         return SchemaProblem("pattern", said, value, [])
     return None
 
 
-def _format(
-    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
-) -> SchemaProblem | None:
+def _format(run: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     if not run.formats or not is_text(value):
         return None
     run.spend(1 + len(value) // UNITS_A_STEP)
@@ -256,9 +236,7 @@ def _format(
     return None
 
 
-def _unique(
-    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
-) -> SchemaProblem | None:
+def _unique(run: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     if not said or not is_array(value):
         return None
     run.spend_on(value)
@@ -279,9 +257,7 @@ def _normal(value: Any) -> Any:
     return value
 
 
-def _required(
-    _: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
-) -> SchemaProblem | None:
+def _required(_: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     if is_object(value):
         for name in said:
             if name not in value:
@@ -289,9 +265,7 @@ def _required(
     return None
 
 
-def _dependent_required(
-    _: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
-) -> SchemaProblem | None:
+def _dependent_required(_: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     if is_object(value):
         for name, others in said.items():
             for other in others if name in value else ():
@@ -300,18 +274,14 @@ def _dependent_required(
     return None
 
 
-def _properties(
-    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
-) -> SchemaProblem | None:
+def _properties(run: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     for name, part in said.items() if is_object(value) else ():
         if name in value and (problem := run.problem(part, value[name])):
             return problem.inside(name)
     return None
 
 
-def _pattern_properties(
-    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
-) -> SchemaProblem | None:
+def _pattern_properties(run: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     for pattern, part in said.items() if is_object(value) else ():
         for name in value:
             if run.is_match(pattern, name) and (problem := run.problem(part, value[name])):
@@ -319,9 +289,7 @@ def _pattern_properties(
     return None
 
 
-def _additional(
-    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
-) -> SchemaProblem | None:
+def _additional(run: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     for name in _extras(run, value, schema) if is_object(value) else ():
         if said is False:
             return SchemaProblem("additionalProperties", name, value, [])
@@ -343,36 +311,28 @@ def _is_named(run: Evaluator, schema: Mapping[str, Any], name: str) -> bool:
     return any(run.is_match(pattern, name) for pattern in schema.get("patternProperties", {}))
 
 
-def _property_names(
-    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
-) -> SchemaProblem | None:
+def _property_names(run: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     for name in value if is_object(value) else ():
         if problem := run.problem(said, name):
             return problem
     return None
 
 
-def _dependent_schemas(
-    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
-) -> SchemaProblem | None:
+def _dependent_schemas(run: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     for name, part in said.items() if is_object(value) else ():
         if name in value and (problem := run.problem(part, value)):
             return problem
     return None
 
 
-def _prefix_items(
-    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
-) -> SchemaProblem | None:
+def _prefix_items(run: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     for place, (part, item) in enumerate(zip(said, value, strict=False)) if is_array(value) else ():
         if problem := run.problem(part, item):
             return problem.inside(place)
     return None
 
 
-def _items(
-    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
-) -> SchemaProblem | None:
+def _items(run: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     first = len(schema.get("prefixItems", ()))
     for place in range(first, len(value)) if is_array(value) else ():
         run.spend(1)
@@ -381,9 +341,7 @@ def _items(
     return None
 
 
-def _contains(
-    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
-) -> SchemaProblem | None:
+def _contains(run: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     if not is_array(value):
         return None
     least, most = schema.get("minContains", 1), schema.get("maxContains", len(value))
@@ -393,49 +351,41 @@ def _contains(
     return SchemaProblem("contains", said, value, [])
 
 
-def _all_of(
-    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
-) -> SchemaProblem | None:
+def _all_of(run: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     for part in said:
         if problem := run.problem(part, value):
             return problem
     return None
 
 
-def _any_of(
-    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
-) -> SchemaProblem | None:
+def _any_of(run: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     if any(run.fits(part, value) for part in said):
         return None
     return SchemaProblem("anyOf", said, value, [])
 
 
-def _one_of(
-    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
-) -> SchemaProblem | None:
+def _one_of(run: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     fitting = sum(run.fits(part, value) for part in said)
     if fitting == 1:
         return None
     return SchemaProblem("oneOf" if fitting else "anyOf", said, value, [])
 
 
-def _not(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+def _not(run: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     if run.fits(said, value):
         return SchemaProblem("not", said, value, [])
     return None
 
 
-def _if(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+def _if(run: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     return run.problem(schema.get("then" if run.fits(said, value) else "else", True), value)
 
 
-def _ref(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+def _ref(run: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     return run.problem(run.resolve(said), value)
 
 
-def _unevaluated_properties(
-    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
-) -> SchemaProblem | None:
+def _unevaluated_properties(run: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     if not is_object(value):
         return None
     others = dict(schema)
@@ -449,9 +399,7 @@ def _unevaluated_properties(
     return None
 
 
-def _unevaluated_items(
-    run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
-) -> SchemaProblem | None:
+def _unevaluated_items(run: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
     if not is_array(value):
         return None
     others = dict(schema)
@@ -516,21 +464,21 @@ def _own_places(run: Evaluator, schema: Any, value: Any) -> set[Any]:
     return found
 
 
-CHECKS: dict[str, Callable[[Evaluator, Any, Any, Mapping[str, Any]], SchemaProblem | None]] = {
+CHECKS: dict[str, Check] = {
     "type": _type,
     "enum": _enum,
     "const": _const,
     "multipleOf": _bound("multipleOf", is_number, _itself, _is_multiple),
-    "minimum": _bound("minimum", is_number, _itself, _at_least),
-    "maximum": _bound("maximum", is_number, _itself, _at_most),
-    "exclusiveMinimum": _bound("exclusiveMinimum", is_number, _itself, _above),
-    "exclusiveMaximum": _bound("exclusiveMaximum", is_number, _itself, _below),
-    "minLength": _bound("minLength", is_text, len, _at_least),
-    "maxLength": _bound("maxLength", is_text, len, _at_most),
-    "minItems": _bound("minItems", is_array, len, _at_least),
-    "maxItems": _bound("maxItems", is_array, len, _at_most),
-    "minProperties": _bound("minProperties", is_object, len, _at_least),
-    "maxProperties": _bound("maxProperties", is_object, len, _at_most),
+    "minimum": _bound("minimum", is_number, _itself, ge),
+    "maximum": _bound("maximum", is_number, _itself, le),
+    "exclusiveMinimum": _bound("exclusiveMinimum", is_number, _itself, gt),
+    "exclusiveMaximum": _bound("exclusiveMaximum", is_number, _itself, lt),
+    "minLength": _bound("minLength", is_text, len, ge),
+    "maxLength": _bound("maxLength", is_text, len, le),
+    "minItems": _bound("minItems", is_array, len, ge),
+    "maxItems": _bound("maxItems", is_array, len, le),
+    "minProperties": _bound("minProperties", is_object, len, ge),
+    "maxProperties": _bound("maxProperties", is_object, len, le),
     "pattern": _pattern,
     "format": _format,
     "uniqueItems": _unique,
