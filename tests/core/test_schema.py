@@ -97,6 +97,8 @@ def test_the_verdict_is_that_of_the_reference_implementation(schema: Any, one: A
 
 @settings(max_examples=300, deadline=None)
 @given(st.dictionaries(st.sampled_from([*SAYS, "default", "x-mine"]), VALUES | SCHEMAS, max_size=3))
+@example({"$anchor": ""})
+@example({"$anchor": "a b"})
 def test_what_is_accepted_as_a_schema_is_one(schema: Any) -> None:
     try:
         check_schema(schema, "schema")

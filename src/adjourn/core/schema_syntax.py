@@ -1,6 +1,7 @@
 """The syntax of JSON Schema 2020-12: the types of values, and what each keyword may say in a
 schema."""
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeGuard
 
@@ -79,6 +80,10 @@ def _is_bool(said: Any) -> bool:
     return isinstance(said, bool)
 
 
+def _is_anchor(said: Any) -> bool:
+    return is_text(said) and re.fullmatch(r"[A-Za-z_][-A-Za-z0-9._]*", said) is not None
+
+
 _A_SCHEMA = (_is_schema, "a schema: an object, true or false")
 _SCHEMAS = (_is_schemas, "a list of schemas, at least one")
 _TABLE = (_is_table, "an object whose values are schemas")
@@ -92,6 +97,7 @@ SAYS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "multipleOf": (_is_factor, "a number above 0"),
     "uniqueItems": (_is_bool, "true or false"),
     "required": (_is_names, "a list of different strings"),
+    "$anchor": (_is_anchor, "a name that begins with a letter or '_'"),
     "dependentRequired": (_is_name_table, "an object whose values are lists of strings"),
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _NUMBER),
     **dict.fromkeys(
@@ -106,8 +112,6 @@ SAYS: dict[str, tuple[Callable[[Any], bool], str]] = {
         ("items", "contains", "unevaluatedItems", "not", "if", "then", "else"), _A_SCHEMA
     ),
     **dict.fromkeys(("prefixItems", "allOf", "anyOf", "oneOf"), _SCHEMAS),
-    **dict.fromkeys(
-        ("pattern", "format", "title", "description", "$ref", "$id", "$anchor", "$schema"), _TEXT
-    ),
+    **dict.fromkeys(("pattern", "format", "title", "description", "$ref", "$id", "$schema"), _TEXT),
 }
 """By keyword: whether what it says makes sense, and what would."""
