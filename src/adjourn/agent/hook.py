@@ -2,9 +2,10 @@
 else does, or judge what the agent is told and what it says."""
 
 import fnmatch
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol, cast, overload
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, cast, overload
 
 import msgspec
 
@@ -156,24 +157,44 @@ class Hook(msgspec.Struct, frozen=True):
 
 Before = Callable[[HookedCall], Any]
 After = Callable[[HookedCall, HookedResult], Any]
+TextCheck = Callable[[HookedText], Any]
+Function_contra = TypeVar("Function_contra", contravariant=True)
+Options = ParamSpec("Options")
 
 
-@overload
+class HookMaker(Protocol[Function_contra, Options]):
+    """Makes a hook of a function, or, without one, a decorator that does."""
+
+    @overload
+    def __call__(
+        self, function: Function_contra, /, *args: Options.args, **options: Options.kwargs
+    ) -> Hook: ...
+    @overload
+    def __call__(
+        self, *args: Options.args, **options: Options.kwargs
+    ) -> Callable[[Function_contra], Hook]: ...
+
+
+def _also_as_decorator(
+    make: Callable[Concatenate[Function_contra, Options], Hook],
+) -> HookMaker[Function_contra, Options]:
+    @functools.wraps(make)
+    def either(function: Any = None, /, *args: Options.args, **options: Options.kwargs) -> Any:
+        if function is None:
+
+            def decorate(given: Function_contra) -> Hook:
+                return make(given, *args, **options)
+
+            return decorate
+        return make(function, *args, **options)
+
+    return either
+
+
+@_also_as_decorator
 def before_tool(
     function: Before, /, *, tools: str = "*", name: str | None = None, timeout: Duration = TIMEOUT
-) -> Hook: ...
-@overload
-def before_tool(
-    *, tools: str = "*", name: str | None = None, timeout: Duration = TIMEOUT
-) -> Callable[[Before], Hook]: ...
-def before_tool(
-    function: Before | None = None,
-    /,
-    *,
-    tools: str = "*",
-    name: str | None = None,
-    timeout: Duration = TIMEOUT,
-) -> Any:
+) -> Hook:
     """A hook that may veto a call: it gives None, or `Veto(reason)`.
 
     It is asked before a person is, and again right before the call begins. It cannot let anything
@@ -189,22 +210,10 @@ def before_tool(
     return _made("before", 1, function, tools, name, timeout)
 
 
-@overload
+@_also_as_decorator
 def after_tool(
     function: After, /, *, tools: str = "*", name: str | None = None, timeout: Duration = TIMEOUT
-) -> Hook: ...
-@overload
-def after_tool(
-    *, tools: str = "*", name: str | None = None, timeout: Duration = TIMEOUT
-) -> Callable[[After], Hook]: ...
-def after_tool(
-    function: After | None = None,
-    /,
-    *,
-    tools: str = "*",
-    name: str | None = None,
-    timeout: Duration = TIMEOUT,
-) -> Any:
+) -> Hook:
     """A hook that sees what a tool gave before anything is recorded: it gives that `HookedResult`,
     or `result.replace(…)`.
 
@@ -222,24 +231,10 @@ def after_tool(
     return _made("after", 2, function, tools, name, timeout)
 
 
-TextCheck = Callable[[HookedText], Any]
-
-
-@overload
+@_also_as_decorator
 def check_input(
     function: TextCheck, /, *, name: str | None = None, timeout: Duration = TIMEOUT
-) -> Hook: ...
-@overload
-def check_input(
-    *, name: str | None = None, timeout: Duration = TIMEOUT
-) -> Callable[[TextCheck], Hook]: ...
-def check_input(
-    function: TextCheck | None = None,
-    /,
-    *,
-    name: str | None = None,
-    timeout: Duration = TIMEOUT,
-) -> Any:
+) -> Hook:
     """A guardrail on what an agent is told: its input, and what people say to it later. It gives
     None, `Veto(reason)`, which stops the run, or `AskPerson(reason)`.
 
@@ -254,21 +249,10 @@ def check_input(
     return _made("input", 1, function, None, name, timeout)
 
 
-@overload
+@_also_as_decorator
 def check_output(
     function: TextCheck, /, *, name: str | None = None, timeout: Duration = TIMEOUT
-) -> Hook: ...
-@overload
-def check_output(
-    *, name: str | None = None, timeout: Duration = TIMEOUT
-) -> Callable[[TextCheck], Hook]: ...
-def check_output(
-    function: TextCheck | None = None,
-    /,
-    *,
-    name: str | None = None,
-    timeout: Duration = TIMEOUT,
-) -> Any:
+) -> Hook:
     """A guardrail on the output of an agent. It gives None, `Veto(reason)`, which stops the run
     without an output, or `AskPerson(reason)`.
 
@@ -288,11 +272,7 @@ MAKERS: dict[When, str] = {
 }
 
 
-def _made(
-    when: When, takes: int, function: Any, tools: Any, name: Any, timeout: Duration
-) -> Hook | Callable[[Any], Hook]:
-    if function is None:
-        return lambda given: cast("Hook", _made(when, takes, given, tools, name, timeout))
+def _made(when: When, takes: int, function: Any, tools: Any, name: Any, timeout: Duration) -> Hook:
     what = MAKERS[when]
     if not callable(function) or inspect.isclass(function):
         raise InvalidDefinition(f"{what} takes a function, got {function!r:.80}")
