@@ -89,52 +89,23 @@ class Body:
     """A tool or a chunk, for one call."""
 
     def __init__(self, declared: Declared, call: Call) -> None:
-        self._declared, self.call = declared, call
-
-    @property
-    def name(self) -> str:
-        """The tool's or the chunk's."""
-        return self._declared.name
-
-    @property
-    def function(self) -> Callable[..., Any]:
-        """What its author wrote."""
-        return self._declared.run
+        self.declared, self.call, self.name = declared, call, declared.name
+        self.timeout, self.settle = declared.timeout, declared.settle
 
     @property
     def effect(self) -> Effect:
         """What it does to the world."""
-        return self._declared.effect
-
-    @property
-    def timeout(self) -> float | None:
-        """Seconds after which it is cut, or, in a thread, overdue."""
-        return self._declared.timeout
-
-    @property
-    def settle(self) -> float:
-        """Seconds that the world gets after a body was cut, before `verify` is asked."""
-        return self._declared.settle
-
-    @property
-    def retries(self) -> int:
-        """How often it is tried again after it raised."""
-        return self._declared.retries
-
-    @property
-    def backoff(self) -> float:
-        """Seconds before the first of those, twice as many before each that follows."""
-        return self._declared.backoff
+        return self.declared.effect
 
     @property
     def undo(self) -> Callable[..., Any] | None:
         """What takes it back."""
-        return self._declared.undo
+        return self.declared.undo
 
     @property
     def verify(self) -> Callable[..., Any] | None:
         """What asks the world whether it happened."""
-        return self._declared.verify
+        return self.declared.verify
 
     @property
     def redacts(self) -> bool:

@@ -44,9 +44,13 @@ def again(body: "Body", error: BaseException, text: str, desk: StepHandle) -> Fa
     is the body's last word."""
     fault = desk.state.faults.get(body.call.id)
     count = 1 + (fault.count if fault else 0)
-    if count > body.retries or isinstance(error, ToolFailed) or not isinstance(error, Exception):
+    if (
+        count > body.declared.retries
+        or isinstance(error, ToolFailed)
+        or not isinstance(error, Exception)
+    ):
         return None
-    at = desk.now() + min(LONGEST, body.backoff * 2 ** (count - 1))
+    at = desk.now() + min(LONGEST, body.declared.backoff * 2 ** (count - 1))
     return Faulted(
         step=body.call.id, error=legible(text), kind="retry", transient=True, retry_at=at
     )

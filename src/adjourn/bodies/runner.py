@@ -8,6 +8,7 @@ import os
 from collections.abc import Coroutine
 from typing import Any, cast
 
+from adjourn.bodies.async_or_sync import awaited
 from adjourn.bodies.body import Body, Work
 from adjourn.bodies.loop_watch import watched
 from adjourn.bodies.retries import REFUSES, again
@@ -91,7 +92,7 @@ async def _run(
             value = await _until_ended(body, flight.start(), desk)
             if not inspect.isawaitable(value):
                 return value
-            flight, work = None, _awaited(value)
+            flight, work = None, awaited(value)
     async with limit:
         if body.timeout is not None:
             limit.reschedule(desk.loop.time() + body.timeout)
@@ -172,10 +173,6 @@ def _overdue(body: Body, desk: StepHandle) -> None:
     desk.post(Doubted(call=body.call.id, why=why, running=True))
 
 
-async def _awaited(value: Any) -> Any:
-    return await value
-
-
 def _is_async(work: Work) -> bool:
     function = work.function
     if inspect.iscoroutinefunction(function):
@@ -199,13 +196,10 @@ async def joined(body: Body, desk: StepHandle) -> Fact | None:
         return await body.after(fact, desk)
     if task := flights.as_task(desk.run_id, body.call.id):
         await asyncio.wait({task})
-        if task.cancelled() or task.exception():
-            fact = None
-        else:
+        if not task.cancelled() and not task.exception():
             fact = task.result()
-        if isinstance(fact, Returned | Faulted):
-            return fact
-        return None
+            if isinstance(fact, Returned | Faulted):
+                return fact
     return None
 
 
@@ -319,29 +313,25 @@ def _ended_badly(
     if lost_by(context) is not None and isinstance(error, LeaseLost | StoreError):
         if desk.lost is not None:
             raise error
-        return Doubted(
-            call=call.id, why="its run was handed back while it was at work", settle=body.settle
-        )
+        return _doubted(body, "its run was handed back while it was at work")
     if isinstance(error, asyncio.CancelledError) and desk.cut:
         raise error
     if cut and body.effect != Effect.READ:
-        return Doubted(
-            call=call.id, why=f"it did not end within {body.timeout:g} s", settle=body.settle
-        )
+        return _doubted(body, f"it did not end within {body.timeout:g} s")
     if (
         desk.cut
         and _is_cancelled()
         and body.effect != Effect.READ
         and not isinstance(error, ToolFailed)
     ):
-        return Doubted(
-            call=call.id,
-            why=f"it was cut off, and ended with {type(error).__name__}",
-            settle=body.settle,
-        )
+        return _doubted(body, f"it was cut off, and ended with {type(error).__name__}")
     if interruption := _interruption(error):
         return _interrupted(body, error, interruption, desk)
     return _failed(body, context, error, desk, cut=cut)
+
+
+def _doubted(body: Body, why: str) -> Doubted:
+    return Doubted(call=body.call.id, why=why, settle=body.settle)
 
 
 def _failed(
@@ -384,7 +374,7 @@ def _interrupted(body: Body, error: BaseException, why: str, desk: StepHandle) -
     call = body.call
     log.warning("run %s: tool %s (%s): %s", desk.run_id, body.name, call.id, why)
     if body.effect != Effect.READ:
-        return Doubted(call=call.id, why=why, settle=body.settle)
+        return _doubted(body, why)
     fault = desk.state.faults.get(call.id)
     count = 1 + (fault.count if fault else 0)
     if count >= READ_AGAIN:

@@ -51,7 +51,7 @@ def _undo_of(body: Body, step: Step, desk: StepHandle, context: Any) -> Work:
         assert body.undo is not None
         return Work(body.undo, [context, body.arguments(), body.call.value], {})
     named = desk.state.trust is None
-    function, args = compensation(desk.run_id, body.call, number, body.function, by_name=named)
+    function, args = compensation(desk.run_id, body.call, number, body.declared.run, by_name=named)
     return Work(function, args, {})
 
 
