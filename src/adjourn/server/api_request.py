@@ -5,7 +5,8 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -53,35 +54,26 @@ class ApiRequest:
 
 
 Handler = Callable[[ApiRequest], Awaitable[Any]]
+H = TypeVar("H", bound=Handler)
+P = ParamSpec("P")
 Reach = Literal["run", "some", "own", "all"]
-_REACHES: dict[Handler, Reach] = {}
-
-
-def reaches(what: Reach) -> Callable[[Handler], Handler]:
-    """Say of a handler whom it serves beside those who have its right everywhere.
-
-    `some`: it shows and changes only what its caller may. `own`: it is about the caller alone. What
-    is said of no handler is of all runs, and for those who have the right everywhere; but an
-    operation whose path names a run or an interrupt is checked against that.
-    """
-
-    def said(handler: Handler) -> Handler:
-        _REACHES[handler] = what
-        return handler
-
-    return said
 
 
 @dataclass(frozen=True)
 class Operation:
     """What one method of one path does: its `route` is `METHOD /path`, its name that of its
     handler. `also`: other answers than 200 that are no problem. `size`: bytes of its body. `kind`: the
-    media type of its answer."""
+    media type of its answer.
 
+    `reaches` says whom it serves beside those who have its right everywhere. `some`: it shows and
+    changes only what its caller may. `own`: it is about the caller alone. `all`: it is of all runs,
+    and for those who have the right everywhere; but an operation whose path names a run or an
+    interrupt is checked against that.
+    """
+
+    handler: Handler
     route: str
     right: Right
-    summary: str
-    handler: Handler
     answer: Schema
     _: KW_ONLY
     body: Schema | None = None
@@ -93,6 +85,7 @@ class Operation:
     stream: bool = False
     kind: str = "application/json"
     links: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    reaches: Reach = "all"
 
     @property
     def method(self) -> str:
@@ -110,11 +103,16 @@ class Operation:
         return self.handler.__name__
 
     @property
+    def summary(self) -> str:
+        """What it is for: the first paragraph of its handler's docstring."""
+        return " ".join((self.handler.__doc__ or "").partition("\n\n")[0].split())
+
+    @property
     def reach(self) -> Reach:
         """What it is about: a run, some of them, the caller, or everything."""
         if "{run}" in self.path or "{interrupt}" in self.path:
             return "run"
-        return _REACHES.get(self.handler, "all")
+        return self.reaches
 
     @property
     def happens_once(self) -> bool:
@@ -150,6 +148,36 @@ class Operation:
             return parse_body(raw, schema)
         async with desk.parsing:
             return await asyncio.to_thread(parse_body, raw, schema)
+
+
+_WRITTEN: list[Operation] = []
+
+
+def _decorator(
+    make: Callable[Concatenate[Handler, P], Operation],
+) -> Callable[P, Callable[[H], H]]:
+    def described(*args: P.args, **terms: P.kwargs) -> Callable[[H], H]:
+        def kept(handler: H) -> H:
+            _WRITTEN.append(make(handler, *args, **terms))
+            return handler
+
+        return kept
+
+    return described
+
+
+operation = _decorator(Operation)
+"""Makes a handler an operation: `@operation("GET /runs", "read", many(RunSummary))`."""
+
+
+def operations_of(*modules: ModuleType) -> list[Operation]:
+    """The operations whose handlers stand in these modules, in their order."""
+    return [
+        operation
+        for module in modules
+        for operation in _WRITTEN
+        if operation.handler.__module__ == module.__name__
+    ]
 
 
 def idempotency_key(who: Identity, request: Request) -> str:

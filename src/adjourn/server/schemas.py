@@ -44,6 +44,7 @@ HELD: Schema = {
     "maxLength": 400,
 }
 LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": 200}
+AT: Schema = {"type": "integer", "minimum": 1, "maximum": 2**31}
 AFTER: Schema = {"type": "integer", "minimum": 0, "maximum": 2**53 - 1}
 TIME: Schema = {"type": "number", "minimum": 0, "maximum": 1e12}
 LABEL: Schema = {"type": "string", "pattern": "^[^=]+=.*$", "maxLength": 400}

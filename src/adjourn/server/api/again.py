@@ -6,14 +6,22 @@ from adjourn.runtime.answers import MISSING
 from adjourn.server.api.files import given_files
 from adjourn.server.api.runs import begun_once
 from adjourn.server.api.startable import startable
-from adjourn.server.api_request import MAX_BODY, ApiRequest, Operation
+from adjourn.server.api_request import MAX_BODY, ApiRequest, operation
 from adjourn.server.rights import RunPlace
 from adjourn.server.schemas import ANYTHING, FLAG, LABELS, ref, thing
 from adjourn.views.api_answers import RunRef
 
 
+@operation(
+    "POST /runs/{run}/again",
+    "control",
+    ref(RunRef),
+    problems=(404, 409),
+    size=MAX_BODY,
+    body=thing(input=ANYTHING, labels=LABELS, same_session=FLAG),
+)
 async def run_again(c: ApiRequest) -> Any:
-    """Start a run that begins as this one did."""
+    """A new run that begins as this one did, with the same input or another."""
     run = await c.rt.get(c.path["run"])
     old, session = await c.desk.place_of(run.id), ""
     if c.body.get("same_session", False):
@@ -31,18 +39,3 @@ async def run_again(c: ApiRequest) -> Any:
             by=c.who.name,
         )
     return RunRef(run_id=made.id)
-
-
-OPERATIONS = [
-    Operation(
-        "POST /runs/{run}/again",
-        "control",
-        "A new run that begins as this one did, with the same input or another.",
-        run_again,
-        ref(RunRef),
-        problems=(404, 409),
-        size=MAX_BODY,
-        body=thing(input=ANYTHING, labels=LABELS, same_session=FLAG),
-    ),
-]
-"""Its part of the table of operations."""

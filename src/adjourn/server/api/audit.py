@@ -4,18 +4,39 @@ from typing import Any
 
 from adjourn.errors import UnknownRun
 from adjourn.server.api.pages import page
-from adjourn.server.api_request import ApiRequest, reaches
+from adjourn.server.api_request import ApiRequest, operation
 from adjourn.server.problem import Problem
 from adjourn.server.run_access import has_right_on
+from adjourn.server.schemas import AFTER, FLAG, LIMIT, LINES, TIME, WORD, Schema, many
 from adjourn.stores.audit import SECURITY, AuditFilter, FoundLine
 from adjourn.views.audit_entry import AuditEntry, entries, entries_of
+
+AUDIT = many(AuditEntry)
+AUDITED: dict[str, Schema] = {
+    "after": {
+        "type": "string",
+        "pattern": r"^([0-9]{1,12}(\.[0-9]{1,9})?/[0-9]{1,15}/[^\n]{0,400})?$",
+    },
+    "limit": LIMIT,
+    "security": FLAG,
+    "refused": FLAG,
+    "by": WORD,
+    "verb": WORD,
+    "run": WORD,
+    "agent": WORD,
+    "tool": WORD,
+    "text": WORD,
+    "since": TIME,
+    "until": TIME,
+}
 
 PAGE = 500
 """Lines that are looked at together for somebody who may not see all of them."""
 
 
+@operation("GET /runs/{run}/audit", "read", AUDIT, query=LINES)
 async def get_run_audit(c: ApiRequest) -> Any:
-    """A page of what was wanted of a run."""
+    """Who wanted what of it."""
     run, limit = c.path["run"], c.query.get("limit", 100)
     items = await entries_of(c.rt.store, run, c.query.get("after", 0), limit)
     # a run that was pruned has an audit, one that never was has none
@@ -24,9 +45,9 @@ async def get_run_audit(c: ApiRequest) -> Any:
     return page(items, limit, lambda entry: entry.number)
 
 
-@reaches("some")
+@operation("GET /audit", "read", AUDIT, query=AUDITED, reaches="some")
 async def list_audit(c: ApiRequest) -> Any:
-    """A page of the audit of everything, or of the security log, newest first."""
+    """Every command, also refused ones, newest first, by any field; or the security log."""
     limit, security = c.query.get("limit", 100), c.query.get("security", False)
     if security:
         check_admin(c)
@@ -55,9 +76,10 @@ async def _visible_lines(
         after = AuditEntry.of(rows[-1]).cursor
 
 
-@reaches("some")
+@operation("GET /audit/place", "read", AUDIT, query={"run": WORD, "number": AFTER}, reaches="some")
 async def get_audit_place(c: ApiRequest) -> Any:
-    """A line of a chain, the one before it and the one after it."""
+    """A line of a run's chain and its neighbours; without a run, of the chain of global
+    commands."""
     run, number = c.query.get("run", ""), c.query.get("number", 1)
     if run == SECURITY:
         check_admin(c)

@@ -3,7 +3,7 @@ was checked last."""
 
 from typing import Any
 
-from adjourn.server.api_request import ApiRequest, Operation
+from adjourn.server.api_request import ApiRequest, operation
 from adjourn.server.problem import Problem
 from adjourn.server.schemas import ref
 from adjourn.stores.chain_tail import checked_tail
@@ -14,8 +14,9 @@ TAIL = 200
 """Lines that are looked at whenever the audit is opened."""
 
 
+@operation("GET /audit/chain", "read", ref(ChainView))
 async def get_audit_chain(c: ApiRequest) -> Any:
-    """Look at the newest lines, and say what the last check of everything found."""
+    """Check the newest 200 lines, and say when everything was checked last."""
     found = await checked_tail(c.rt.store, TAIL)
     whole = c.desk.verified
     return ChainView(
@@ -29,8 +30,12 @@ async def get_audit_chain(c: ApiRequest) -> Any:
     )
 
 
+@operation("GET /audit/verify", "admin", ref(VerificationView))
 async def verify_audit(c: ApiRequest) -> Any:
-    """Check everything; one at a time, because it reads everything."""
+    """Check everything, and say how far that goes.
+
+    One at a time, because it reads everything.
+    """
     if c.desk.verifying.locked():
         raise Problem(
             429, "busy", "a verification is already running; try again later", {"Retry-After": "5"}
@@ -40,22 +45,3 @@ async def verify_audit(c: ApiRequest) -> Any:
         found = VerificationView.of(await c.rt.verification())
         c.desk.verified, c.desk.verified_at = found, at
         return found
-
-
-OPERATIONS = [
-    Operation(
-        "GET /audit/chain",
-        "read",
-        "Check the newest 200 lines, and say when everything was checked last.",
-        get_audit_chain,
-        ref(ChainView),
-    ),
-    Operation(
-        "GET /audit/verify",
-        "admin",
-        "Check everything, and say how far that goes.",
-        verify_audit,
-        ref(VerificationView),
-    ),
-]
-"""Its part of the table of operations."""

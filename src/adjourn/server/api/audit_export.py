@@ -4,19 +4,33 @@ from typing import Any
 
 import msgspec
 
-from adjourn.server.api.audit import check_admin
-from adjourn.server.api_request import ApiRequest
+from adjourn.server.api.audit import AUDITED, check_admin
+from adjourn.server.api_request import ApiRequest, operation
+from adjourn.server.schemas import Schema, ref, thing
 from adjourn.stores.audit import AuditFilter
 from adjourn.views.api_answers import AuditExport
 from adjourn.views.audit_entry import AuditEntry, csv_of, entries
+
+EXPORTED: dict[str, Schema] = {
+    name: schema for name, schema in AUDITED.items() if name not in ("after", "limit")
+}
 
 MOST = 50_000
 """Lines in one file."""
 PAGE = 500
 
 
+@operation(
+    "POST /audit/export",
+    "read",
+    ref(AuditExport),
+    body=thing(("format",), format={"enum": ["ndjson", "csv"]}, **EXPORTED),
+)
 async def export_audit(c: ApiRequest) -> Any:
-    """The lines that are wanted, newest first, as a file; at most `MOST`."""
+    """The lines that are wanted as a file; who took it is a line of the security log.
+
+    Newest first; at most `MOST`.
+    """
     security = c.body.get("security", False)
     if security:
         check_admin(c)

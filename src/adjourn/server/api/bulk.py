@@ -7,7 +7,7 @@ from adjourn.core.codec import legible
 from adjourn.errors import AdjournError, Invalid, UnknownRun
 from adjourn.runtime.bulk_verbs import MOST, BulkOutcome, BulkVerb
 from adjourn.server.api.decider import check_decider
-from adjourn.server.api_request import MAX_BODY, ApiRequest, Operation, reaches
+from adjourn.server.api_request import MAX_BODY, ApiRequest, operation
 from adjourn.server.problem import error_members
 from adjourn.server.rights import Right
 from adjourn.server.run_access import refusal, visible_runs
@@ -44,15 +44,29 @@ CHOSEN_RUNS: dict[str, Schema] = {
 BULK = answer(items=several(BulkItem), more=FLAG)
 
 
-@reaches("some")
+@operation(
+    "POST /runs/bulk",
+    "control",
+    BULK,
+    size=MAX_BODY,
+    body=thing(("verb",), verb={"enum": ["pause", "resume", "cancel"]}, **CHOSEN_RUNS),
+    reaches="some",
+)
 async def command_runs(c: ApiRequest) -> Any:
-    """Pause, resume or cancel; what came of each."""
+    """Pause, resume or cancel many runs: what came of each."""
     return await _each(c, BulkVerb(c.body["verb"]), "control", await _chosen(c))
 
 
-@reaches("some")
+@operation(
+    "POST /runs/deny-all",
+    "decide",
+    BULK,
+    size=MAX_BODY,
+    body=thing((), **CHOSEN_RUNS),
+    reaches="some",
+)
 async def deny_runs(c: ApiRequest) -> Any:
-    """Deny every call that waits; what came of each."""
+    """Deny every call of many runs that waits for an approval: what came of each."""
     runs = await _chosen(c)
     for run in runs:
         with suppress(UnknownRun):  # what is not there says so by itself
@@ -129,26 +143,3 @@ def refused_view(refused: AdjournError | None) -> RefusedDecision | None:
         consequence=said["consequence"],
         advice=said["advice"],
     )
-
-
-OPERATIONS = [
-    Operation(
-        "POST /runs/bulk",
-        "control",
-        "Pause, resume or cancel many runs: what came of each.",
-        command_runs,
-        BULK,
-        size=MAX_BODY,
-        body=thing(("verb",), verb={"enum": ["pause", "resume", "cancel"]}, **CHOSEN_RUNS),
-    ),
-    Operation(
-        "POST /runs/deny-all",
-        "decide",
-        "Deny every call of many runs that waits for an approval: what came of each.",
-        deny_runs,
-        BULK,
-        size=MAX_BODY,
-        body=thing((), **CHOSEN_RUNS),
-    ),
-]
-"""Its part of the table of operations."""

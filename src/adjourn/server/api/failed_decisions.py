@@ -4,10 +4,11 @@ from typing import Any
 
 from adjourn.core.ids import question_of
 from adjourn.errors import AdjournError
+from adjourn.server.api.audit import AUDITED
 from adjourn.server.api.pages import whole
-from adjourn.server.api_request import ApiRequest, Operation, reaches
+from adjourn.server.api_request import ApiRequest, operation
 from adjourn.server.run_access import has_right_on
-from adjourn.server.schemas import LIMIT, WORD, Schema, many
+from adjourn.server.schemas import LIMIT, WORD, many
 from adjourn.stores.audit import AuditFilter
 from adjourn.views.audit_entry import AuditEntry
 from adjourn.views.call_outcome import outcome_of
@@ -20,9 +21,15 @@ FURTHEST = 2_000
 """Approvals that one request looks at; the next page goes on behind them."""
 
 
-@reaches("some")
+@operation(
+    "GET /decisions/failed",
+    "read",
+    many(AuditEntry),
+    query={"after": AUDITED["after"], "limit": LIMIT, "text": WORD},
+    reaches="some",
+)
 async def list_failed(c: ApiRequest) -> Any:
-    """A page of approvals whose call failed afterwards, newest first."""
+    """What was approved and failed when it ran, newest first."""
     limit, after = c.query.get("limit", 100), c.query.get("after", "")
     wanted = AuditFilter(verb="approve", refused=False, text=c.query.get("text", ""))
     items: list[AuditEntry] = []
@@ -61,21 +68,3 @@ def _has_failed(timeline: Timeline | None, interrupt: str) -> bool:
         return False
     outcome = outcome_of(timeline.call(question_of(interrupt)))
     return outcome is not None and outcome.state == OutcomeState.FAILED
-
-
-def operations(audited: Schema) -> list[Operation]:
-    """Its part of the table of operations.
-
-    Args:
-        audited: where in the audit a page begins.
-    """
-    return [
-        Operation(
-            "GET /decisions/failed",
-            "read",
-            "What was approved and failed when it ran, newest first.",
-            list_failed,
-            many(AuditEntry),
-            query={"after": audited, "limit": LIMIT, "text": WORD},
-        )
-    ]

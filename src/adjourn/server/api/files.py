@@ -11,7 +11,7 @@ from adjourn.core.messages import files_in
 from adjourn.driver.run_files import run_files
 from adjourn.errors import Invalid, NotFound
 from adjourn.runtime.erasure_verbs import check_content
-from adjourn.server.api_request import ApiRequest
+from adjourn.server.api_request import ApiRequest, operation
 
 DATA = "$data"
 """The key by which a file is given: its bytes as base64; beside it `type` and `name`."""
@@ -47,10 +47,19 @@ def decoded_file(data: str, kind: str, name: str) -> File:
         raise Invalid("the bytes of a file are given as base64, and these are not") from None
 
 
+@operation(
+    "GET /runs/{run}/blobs/{digest}",
+    "read",
+    {"type": "string", "format": "binary"},
+    problems=(409,),
+    kind="*/*",
+)
 async def get_blob(c: ApiRequest) -> Any:
-    """The bytes of a file of a run, or of a turn before it as far as its conversation has that. A
-    browser shows only images that are nothing but pixels, by what their bytes are; anything else is
-    a download."""
+    """The bytes of a file that it refers to.
+
+    Also of a turn before it, as far as its conversation has that. A browser shows only images that
+    are nothing but pixels, by what their bytes are; anything else is a download.
+    """
     run, digest = c.path["run"], c.path["digest"]
     data = (await c.rt.store.blobs(run, [digest])).get(digest) or await _earlier(c, run, digest)
     if data is None:

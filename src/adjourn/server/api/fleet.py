@@ -2,9 +2,12 @@
 
 from typing import Any
 
-from adjourn.server.api_request import ApiRequest
+from adjourn.server.api_request import ApiRequest, operation
+from adjourn.server.schemas import ref
+from adjourn.views.fleet_view import FleetView
 
 
+@operation("GET /workers", "read", ref(FleetView))
 async def list_workers(c: ApiRequest) -> Any:
     """Who works on runs, what is ready for them, and what no worker fits."""
     return await c.rt.fleet()

@@ -3,27 +3,20 @@
 from typing import Any
 
 from adjourn.runtime.erasure_verbs import check_content
-from adjourn.server.api_request import ApiRequest, Operation
+from adjourn.server.api_request import ApiRequest, operation
 from adjourn.server.schemas import AFTER, ref
 from adjourn.views.fork_preview import ForkPreview, fork_preview
 
 
+@operation(
+    "GET /runs/{run}/fork-preview",
+    "read",
+    ref(ForkPreview),
+    problems=(409,),
+    query={"at": AFTER, "answers": {"enum": ["reopen", "keep"]}},
+)
 async def preview_fork(c: ApiRequest) -> Any:
-    """What a fork of it would inherit, and what it may do a second time."""
+    """What a fork would inherit as done, and what it may do a second time."""
     run = c.path["run"]
     records = check_content(run, await c.rt.store.load(run))
     return fork_preview(records, c.query.get("at", 0), c.query.get("answers", "reopen"))
-
-
-OPERATIONS = [
-    Operation(
-        "GET /runs/{run}/fork-preview",
-        "read",
-        "What a fork would inherit as done, and what it may do a second time.",
-        preview_fork,
-        ref(ForkPreview),
-        problems=(409,),
-        query={"at": AFTER, "answers": {"enum": ["reopen", "keep"]}},
-    ),
-]
-"""Its part of the table of operations."""

@@ -30,7 +30,7 @@ from adjourn.server.api.files import given_files
 from adjourn.server.api.item_notes import snoozed_until
 from adjourn.server.api.pages import filter_of, page
 from adjourn.server.api.standing_decisions import STANDS
-from adjourn.server.api_request import MAX_BODY, ApiRequest, Operation, answered, reaches
+from adjourn.server.api_request import MAX_BODY, ApiRequest, answered, operation
 from adjourn.server.merged_stream import merged
 from adjourn.server.run_access import (
     has_right_on,
@@ -70,15 +70,50 @@ from adjourn.views.interrupt_view import InterruptSummary, InterruptView, view_o
 from adjourn.views.seen_before import SeenBefore, seen_before
 from adjourn.views.timeline import Timeline
 
+PLACE: dict[str, Schema] = {"Last-Event-ID": TEXT}
+ITEM: Schema = {**KEY, "pattern": r"^[^\u0000]*$"}
+TOGETHER: Schema = {"enum": ["approve", "deny", "dismiss"]}
+ITEMS: Schema = {
+    "type": "array",
+    "items": thing(("ref", "digest"), ref=ITEM, digest=DIGEST),
+    "minItems": 1,
+    "maxItems": 1000,
+}
+DECIDES = (404, 409, 423)
+THIS_ITEM = {
+    "parameters": {"interrupt": "$response.body#/ref"},
+    "requestBody": {"digest": "$response.body#/digest"},
+}
+ALL_ALIKE = {
+    "parameters": {"interrupt": "$request.path.interrupt"},
+    "requestBody": {"until": "$response.body#/until"},
+}
+DECISIONS = ("approve", "deny", "answer")
+
 AT_ONCE = 25
 """Interrupts that are read from the store at once."""
 MOST = 50
 """Runs that one stream carries."""
 
 
-@reaches("some")
+@operation(
+    "GET /inbox",
+    "read",
+    many(InterruptSummary),
+    query={
+        "kind": KIND,
+        "run": SEARCH,
+        "group": SEARCH,
+        "mine": FLAG,
+        "assigned": WORD,
+        "snoozed": FLAG,
+        **FILTERS,
+        **PAGES,
+    },
+    reaches="some",
+)
 async def list_inbox(c: ApiRequest) -> Any:
-    """A page of what waits for people."""
+    """What waits for a person, oldest first."""
     query, members, assigned, awake_for = c.query, None, tuple[str, ...](), ""
     to_me = (c.who.name, *(f"{GROUP}{group}" for group in c.who.groups))
     if query.get("mine"):
@@ -129,9 +164,17 @@ async def _some_at_a_time(c: ApiRequest, wanted: Filter) -> AsyncIterator[Interr
         wanted = replace(wanted, after=found[-1].ref)
 
 
-@reaches("some")
+@operation(
+    "GET /inbox/events",
+    "read",
+    EVENT,
+    query={"follow": FLAG},
+    headers=PLACE,
+    stream=True,
+    reaches="some",
+)
 async def watch_inbox(c: ApiRequest) -> Any:
-    """What changes anywhere."""
+    """What changes anywhere, as server-sent events."""
     return event_stream(c, _changes(c))
 
 
@@ -141,10 +184,24 @@ def _changes(c: ApiRequest) -> AsyncIterator[bytes]:
     return hub_events(c.desk.hub, visible_changes(c, c.desk.hub, last, follow=follow))
 
 
-@reaches("some")
+@operation(
+    "GET /events",
+    "read",
+    EVENT,
+    query={
+        "runs": {"type": "string", "maxLength": 10_000},
+        "after": {"type": "string", "pattern": "^([0-9]{1,15}(,[0-9]{1,15}){0,49})?$"},
+        "follow": FLAG,
+    },
+    headers=PLACE,
+    stream=True,
+    reaches="some",
+)
 async def watch_all(c: ApiRequest) -> Any:
-    """What changes anywhere, and the events of some runs, each after its number in `after`, or
-    from its first record."""
+    """What changes anywhere, and the events of some runs, as one stream of server-sent events.
+
+    Each run after its number in `after`, or from its first record.
+    """
     ids = [id for id in c.query.get("runs", "").split(",") if id][:MOST]
     known = [int(number) for number in c.query.get("after", "").split(",") if number]
     follow = c.query.get("follow", True)
@@ -163,8 +220,14 @@ async def _not_there(run: str) -> AsyncIterator[bytes]:
     yield b""
 
 
+@operation(
+    "GET /interrupts/{interrupt}",
+    "read",
+    ref(InterruptView),
+    links=dict.fromkeys(DECISIONS, THIS_ITEM),
+)
 async def get_interrupt(c: ApiRequest) -> Any:
-    """An interrupt, and if it is closed, how."""
+    """One interrupt, whatever its state."""
     found = await c.rt.interrupt(c.path["interrupt"])
     row, state, timeline = await c.desk.folds.whole(found.run_id)
     lines = await c.rt.store.audit(found.run_id, limit=1000)
@@ -187,8 +250,9 @@ async def get_interrupt(c: ApiRequest) -> Any:
     return answered(shown, {"ETag": tag})
 
 
+@operation("GET /interrupts/{interrupt}/before", "read", ref(SeenBefore))
 async def seen_before_interrupt(c: ApiRequest) -> Any:
-    """Earlier decisions on the tool of an approval."""
+    """Earlier decisions on the same tool, and what differs this time."""
 
     async def look(run: str) -> Timeline:
         _, _, timeline = await c.desk.folds.whole(run)
@@ -201,9 +265,14 @@ async def seen_before_interrupt(c: ApiRequest) -> Any:
     return await seen_before(c.rt.store, found, look, may_see)
 
 
+@operation(
+    "GET /interrupts/{interrupt}/alike", "read", ref(AlikeErrors), links={"retry_all": ALL_ALIKE}
+)
 async def list_alike(c: ApiRequest) -> Any:
-    """The refs of the open errors that are like one, at most 1000, and until when they were
-    opened."""
+    """The open errors that are like this one.
+
+    Their refs, at most 1000, and until when they were opened.
+    """
     until = c.rt.store.now()
     found = await c.rt.alike(c.path["interrupt"], until=until)
     refs: list[str] = []
@@ -245,8 +314,22 @@ def _stands(body: Mapping[str, Any]) -> Standing | None:
     return None
 
 
+@operation(
+    "POST /interrupts/{interrupt}/approve",
+    "decide",
+    ref(Done),
+    problems=DECIDES,
+    body=thing(
+        ("digest",),
+        digest=DIGEST,
+        note=NOTE,
+        edit=OBJECT,
+        scope={"enum": ["once", "run"]},
+        stands=STANDS,
+    ),
+)
 async def approve(c: ApiRequest) -> Any:
-    """Let a call run, exactly as shown or as edited."""
+    """Let a call run, as shown or as edited."""
     b, found = c.body, await _decidable(c)
     _approvable(found)
     return await _decided(
@@ -266,6 +349,13 @@ async def approve(c: ApiRequest) -> Any:
     )
 
 
+@operation(
+    "POST /interrupts/{interrupt}/deny",
+    "decide",
+    ref(Done),
+    problems=DECIDES,
+    body=thing(("digest",), digest=DIGEST, note=NOTE, stands=STANDS),
+)
 async def deny(c: ApiRequest) -> Any:
     """Refuse a call."""
     b, found = c.body, await _decidable(c)
@@ -284,6 +374,14 @@ async def deny(c: ApiRequest) -> Any:
     )
 
 
+@operation(
+    "POST /interrupts/{interrupt}/answer",
+    "decide",
+    ref(Done),
+    problems=DECIDES,
+    size=MAX_BODY,
+    body=thing(("value", "digest"), value=ANYTHING, digest=DIGEST, note=NOTE),
+)
 async def answer(c: ApiRequest) -> Any:
     """Answer a question, or choose."""
     b, found = c.body, await _decidable(c)
@@ -295,16 +393,31 @@ async def answer(c: ApiRequest) -> Any:
     return await _said(c, found, value)
 
 
+@operation(
+    "POST /interrupts/{interrupt}/instead",
+    "decide",
+    ref(Done),
+    problems=DECIDES,
+    size=MAX_BODY,
+    body=thing(("result", "digest"), result=ANYTHING, digest=DIGEST, note=NOTE),
+)
 async def answer_instead(c: ApiRequest) -> Any:
-    """Give the result of a call in the place of its tool."""
+    """Give the result of a call in the place of its tool, which does not run."""
     b, found = c.body, await _decidable(c)
     if found.kind != "approval":
         raise InvalidAnswer(f"interrupt {found.id!r} ({found.kind}) is no approval")
     return await _said(c, found, Decision.instead(given_files(b["result"]), b.get("note", "")))
 
 
+@operation(
+    "POST /interrupts/{interrupt}/dismiss",
+    "decide",
+    ref(Done),
+    problems=DECIDES,
+    body=thing(("digest",), digest=DIGEST, note=NOTE),
+)
 async def dismiss(c: ApiRequest) -> Any:
-    """Drop a question."""
+    """Drop a question without an answer."""
     b, found = c.body, await _decidable(c)
     return await _said(c, found, Decision.dismiss(b.get("note", "")))
 
@@ -325,10 +438,19 @@ async def _said(c: ApiRequest, found: Interrupt, value: Any) -> Any:
     )
 
 
-@reaches("some")
+@operation(
+    "POST /decisions",
+    "decide",
+    response(items=several(RetriedError)),
+    size=MAX_BODY,
+    body=thing(("decision", "items"), decision=TOGETHER, items=ITEMS, note=NOTE),
+    reaches="some",
+)
 async def decide_all(c: ApiRequest) -> Any:
-    """Approve, deny or dismiss several; what came of each, in their order. Each is decided as it was
-    seen: what has another digest by now is refused."""
+    """Approve, deny or dismiss several interrupts; what came of each.
+
+    In their order. Each is decided as it was seen: what has another digest by now is refused.
+    """
     b = c.body
     decision = Decision(b["decision"], note=b.get("note", ""))
     items: dict[str, Interrupt] = {}
@@ -359,9 +481,18 @@ async def decide_all(c: ApiRequest) -> Any:
     return {"items": [one for one in told.values() if one is not None]}
 
 
+@operation(
+    "POST /interrupts/{interrupt}/retry-all",
+    "decide",
+    response(items=several(RetriedError)),
+    problems=(404, 409),
+    body=thing(("digest", "until"), digest=DIGEST, until=TIME, note=NOTE),
+)
 async def retry_all(c: ApiRequest) -> Any:
-    """Try all open errors again that are like this one, of those that were open when whoever asks
-    had looked."""
+    """Try all open errors again that are like this one.
+
+    Of those that were open when whoever asks had looked.
+    """
     b, found = c.body, await _decidable(c)
     for other in await c.rt.alike(found, until=b["until"]):
         await check_decider(c, other.run_id)
@@ -397,164 +528,3 @@ def _retried(one: Retried) -> RetriedError:
 
 def _refused(ref: str, run_id: str, error: AdjournError) -> RetriedError:
     return RetriedError(ref=ref, run_id=run_id, seq=None, refused=refused_view(error))
-
-
-PLACE: dict[str, Schema] = {"Last-Event-ID": TEXT}
-ITEM: Schema = {**KEY, "pattern": r"^[^\u0000]*$"}
-TOGETHER: Schema = {"enum": ["approve", "deny", "dismiss"]}
-ITEMS: Schema = {
-    "type": "array",
-    "items": thing(("ref", "digest"), ref=ITEM, digest=DIGEST),
-    "minItems": 1,
-    "maxItems": 1000,
-}
-DECIDES = (404, 409, 423)
-THIS_ITEM = {
-    "parameters": {"interrupt": "$response.body#/ref"},
-    "requestBody": {"digest": "$response.body#/digest"},
-}
-ALL_ALIKE = {
-    "parameters": {"interrupt": "$request.path.interrupt"},
-    "requestBody": {"until": "$response.body#/until"},
-}
-DECISIONS = ("approve", "deny", "answer")
-
-OPERATIONS = [
-    Operation(
-        "GET /inbox",
-        "read",
-        "What waits for a person, oldest first.",
-        list_inbox,
-        many(InterruptSummary),
-        query={
-            "kind": KIND,
-            "run": SEARCH,
-            "group": SEARCH,
-            "mine": FLAG,
-            "assigned": WORD,
-            "snoozed": FLAG,
-            **FILTERS,
-            **PAGES,
-        },
-    ),
-    Operation(
-        "GET /inbox/events",
-        "read",
-        "What changes anywhere, as server-sent events.",
-        watch_inbox,
-        EVENT,
-        query={"follow": FLAG},
-        headers=PLACE,
-        stream=True,
-    ),
-    Operation(
-        "GET /events",
-        "read",
-        "What changes anywhere, and the events of some runs, as one stream of server-sent events.",
-        watch_all,
-        EVENT,
-        query={
-            "runs": {"type": "string", "maxLength": 10_000},
-            "after": {"type": "string", "pattern": "^([0-9]{1,15}(,[0-9]{1,15}){0,49})?$"},
-            "follow": FLAG,
-        },
-        headers=PLACE,
-        stream=True,
-    ),
-    Operation(
-        "GET /interrupts/{interrupt}",
-        "read",
-        "One interrupt, whatever its state.",
-        get_interrupt,
-        ref(InterruptView),
-        links=dict.fromkeys(DECISIONS, THIS_ITEM),
-    ),
-    Operation(
-        "POST /interrupts/{interrupt}/approve",
-        "decide",
-        "Let a call run, as shown or as edited.",
-        approve,
-        ref(Done),
-        problems=DECIDES,
-        body=thing(
-            ("digest",),
-            digest=DIGEST,
-            note=NOTE,
-            edit=OBJECT,
-            scope={"enum": ["once", "run"]},
-            stands=STANDS,
-        ),
-    ),
-    Operation(
-        "POST /interrupts/{interrupt}/deny",
-        "decide",
-        "Refuse a call.",
-        deny,
-        ref(Done),
-        problems=DECIDES,
-        body=thing(("digest",), digest=DIGEST, note=NOTE, stands=STANDS),
-    ),
-    Operation(
-        "POST /interrupts/{interrupt}/answer",
-        "decide",
-        "Answer a question, or choose.",
-        answer,
-        ref(Done),
-        problems=DECIDES,
-        size=MAX_BODY,
-        body=thing(("value", "digest"), value=ANYTHING, digest=DIGEST, note=NOTE),
-    ),
-    Operation(
-        "POST /interrupts/{interrupt}/instead",
-        "decide",
-        "Give the result of a call in the place of its tool, which does not run.",
-        answer_instead,
-        ref(Done),
-        problems=DECIDES,
-        size=MAX_BODY,
-        body=thing(("result", "digest"), result=ANYTHING, digest=DIGEST, note=NOTE),
-    ),
-    Operation(
-        "POST /interrupts/{interrupt}/dismiss",
-        "decide",
-        "Drop a question without an answer.",
-        dismiss,
-        ref(Done),
-        problems=DECIDES,
-        body=thing(("digest",), digest=DIGEST, note=NOTE),
-    ),
-    Operation(
-        "POST /decisions",
-        "decide",
-        "Approve, deny or dismiss several interrupts; what came of each.",
-        decide_all,
-        response(items=several(RetriedError)),
-        size=MAX_BODY,
-        body=thing(("decision", "items"), decision=TOGETHER, items=ITEMS, note=NOTE),
-    ),
-    Operation(
-        "GET /interrupts/{interrupt}/before",
-        "read",
-        "Earlier decisions on the same tool, and what differs this time.",
-        seen_before_interrupt,
-        ref(SeenBefore),
-    ),
-    Operation(
-        "GET /interrupts/{interrupt}/alike",
-        "read",
-        "The open errors that are like this one.",
-        list_alike,
-        ref(AlikeErrors),
-        links={"retry_all": ALL_ALIKE},
-    ),
-    Operation(
-        "POST /interrupts/{interrupt}/retry-all",
-        "decide",
-        "Try all open errors again that are like this one.",
-        retry_all,
-        response(items=several(RetriedError)),
-        problems=(404, 409),
-        body=thing(("digest", "until"), digest=DIGEST, until=TIME, note=NOTE),
-    ),
-]
-"""Its part of the table of operations."""

@@ -6,7 +6,7 @@ from typing import Any, cast
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import NotFound
 from adjourn.server.api.decider import check_decider
-from adjourn.server.api_request import ApiRequest, Operation
+from adjourn.server.api_request import ApiRequest, operation
 from adjourn.server.schemas import TIME, Schema, ref, thing
 from adjourn.stores.item_note import GROUP, NO_MARK, ItemMark
 from adjourn.views.item_note_view import DecidersView, ItemMarkView
@@ -29,8 +29,9 @@ def snoozed_until(c: ApiRequest, mark: ItemMark) -> float | None:
     return None
 
 
+@operation("GET /deciders", "read", ref(DecidersView))
 async def list_deciders(c: ApiRequest) -> Any:
-    """Who may decide, and in which groups."""
+    """To whom an item can be given: people who may decide, and their groups."""
     people: set[str] = set()
     groups: set[str] = set()
     if c.who.may("decide"):  # who is known by a token, or to another application, is in no list
@@ -43,8 +44,15 @@ async def list_deciders(c: ApiRequest) -> Any:
     return DecidersView(people=tuple(sorted(people)), groups=tuple(sorted(groups)))
 
 
+@operation(
+    "POST /interrupts/{interrupt}/assign",
+    "decide",
+    ref(ItemMarkView),
+    problems=(404, 409),
+    body=thing(("to",), to=TO),
+)
 async def assign(c: ApiRequest) -> Any:
-    """Give an item to a person or a group."""
+    """Give it to a person, or to `group:NAME`; empty: take it back."""
     to, found = c.body["to"], await _annotatable(c)
     known = await list_deciders(c)
     if to and to not in known.people and to not in {f"{GROUP}{group}" for group in known.groups}:
@@ -57,15 +65,29 @@ async def assign(c: ApiRequest) -> Any:
     return await _marked(c, found)
 
 
+@operation(
+    "POST /interrupts/{interrupt}/snooze",
+    "decide",
+    ref(ItemMarkView),
+    problems=(404, 409),
+    body=thing(("until",), until=TIME),
+)
 async def snooze(c: ApiRequest) -> Any:
-    """Hide an item from whoever asks."""
+    """Hide it from your inbox until a time; 0: show it again. Its expiry does not move."""
     found = await _annotatable(c)
     await c.rt.snooze(found, c.body["until"], by=c.who.name)
     return await _marked(c, found)
 
 
+@operation(
+    "POST /interrupts/{interrupt}/comment",
+    "decide",
+    ref(ItemMarkView),
+    problems=(404, 409),
+    body=thing(("text",), text=COMMENT),
+)
 async def comment(c: ApiRequest) -> Any:
-    """Write a comment about an item."""
+    """Write a comment about it; it is a line of the audit."""
     found = await _annotatable(c)
     await c.rt.comment(found, c.body["text"], by=c.who.name)
     return await _marked(c, found)
@@ -82,42 +104,3 @@ async def _marked(c: ApiRequest, found: Interrupt) -> ItemMarkView:
     item = (found.run_id, found.local)
     mark = (await c.rt.store.marks([item])).get(item, NO_MARK)
     return ItemMarkView(assigned_to=mark.assigned, snoozed_until=snoozed_until(c, mark))
-
-
-OPERATIONS = [
-    Operation(
-        "GET /deciders",
-        "read",
-        "To whom an item can be given: people who may decide, and their groups.",
-        list_deciders,
-        ref(DecidersView),
-    ),
-    Operation(
-        "POST /interrupts/{interrupt}/assign",
-        "decide",
-        "Give it to a person, or to `group:NAME`; empty: take it back.",
-        assign,
-        ref(ItemMarkView),
-        problems=(404, 409),
-        body=thing(("to",), to=TO),
-    ),
-    Operation(
-        "POST /interrupts/{interrupt}/snooze",
-        "decide",
-        "Hide it from your inbox until a time; 0: show it again. Its expiry does not move.",
-        snooze,
-        ref(ItemMarkView),
-        problems=(404, 409),
-        body=thing(("until",), until=TIME),
-    ),
-    Operation(
-        "POST /interrupts/{interrupt}/comment",
-        "decide",
-        "Write a comment about it; it is a line of the audit.",
-        comment,
-        ref(ItemMarkView),
-        problems=(404, 409),
-        body=thing(("text",), text=COMMENT),
-    ),
-]
-"""Its part of the table of operations."""

@@ -7,13 +7,17 @@ from typing import Any
 from adjourn.core.rebuilt_requests import requests
 from adjourn.errors import NotFound
 from adjourn.server.api.pages import page, whole
-from adjourn.server.api_request import ApiRequest
+from adjourn.server.api_request import ApiRequest, operation
+from adjourn.server.schemas import AT, LINES, many
 from adjourn.views.api_answers import RequestView
 
 
+@operation("GET /runs/{run}/requests", "read", many(RequestView), query={**LINES, "at": AT})
 async def list_requests(c: ApiRequest) -> Any:
-    """A page of what the models of a run were sent, without the messages themselves; or, by its
-    record, one of them whole."""
+    """What its models were sent; with `at`, one of them whole.
+
+    A page of them is without the messages themselves.
+    """
     limit, after, at = c.query.get("limit", 100), c.query.get("after", 0), c.query.get("at")
     run = (await c.rt.store.get(c.path["run"])).id
     records = await c.rt.store.load(run)

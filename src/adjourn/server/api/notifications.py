@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from adjourn.errors import Conflict, Invalid, NotAllowed, NotFound
 from adjourn.server.api.pages import page, whole
-from adjourn.server.api_request import ApiRequest, Operation
+from adjourn.server.api_request import ApiRequest, operation
 from adjourn.server.notifications.chat_address import check_room, mail_address
 from adjourn.server.notifications.webhook import check_url
 from adjourn.server.schemas import AFTER, LIMIT, NAME, TOPIC, Schema, many, ref, thing
@@ -59,28 +59,60 @@ async def tested(c: ApiRequest, endpoint: Endpoint) -> TestedEndpoint:
     return TestedEndpoint(name=endpoint.name, arrived=arrived, says=says, took=took)
 
 
+@operation("GET /endpoints", "admin", many(EndpointView))
 async def list_endpoints(c: ApiRequest) -> Any:
-    """Who is told."""
+    """Who is told of events."""
     return whole([EndpointView.of(e) for e in await c.rt.store.endpoints() if e.url])
 
 
+@operation(
+    "POST /endpoints",
+    "admin",
+    ref(NewEndpoint),
+    problems=(409,),
+    body=thing(("name", "url"), name=TITLE, url=URL, topics=TOPICS),
+)
 async def add_endpoint(c: ApiRequest) -> Any:
-    """Tell a webhook from now on."""
+    """Tell a webhook. Its secret is shown once."""
     b, secret = c.body, new_secret()
     check_allowed(b["url"])
     await _add(c, "webhook", b["url"], secret)
     return NewEndpoint(name=b["name"], secret=secret)
 
 
+@operation(
+    "POST /endpoints/chat",
+    "admin",
+    ref(Ok),
+    problems=(409,),
+    body=thing(("name", "url"), name=TITLE, url=URL, topics=TOPICS),
+)
 async def add_room(c: ApiRequest) -> Any:
-    """Tell a chat room from now on, by the address that its service gave."""
+    """Tell a room in Slack, Teams, Discord or Google Chat, by the address of its webhook."""
     check_room(c.body["url"])
     await _add(c, "apprise", c.body["url"])
     return DONE
 
 
+@operation(
+    "POST /endpoints/mail",
+    "admin",
+    ref(Ok),
+    problems=(409,),
+    body=thing(
+        ("name", "server", "to"),
+        name=TITLE,
+        server={"type": "string", "pattern": f"^{HOST}$"},
+        port={"type": "integer", "minimum": 1, "maximum": 65_535},
+        user=LOGIN,
+        password=LOGIN,
+        to=MAILBOX,
+        sender=MAILBOX,
+        topics=TOPICS,
+    ),
+)
 async def add_mailbox(c: ApiRequest) -> Any:
-    """Tell a mailbox from now on, through a mail server."""
+    """Tell a mailbox, through a mail server."""
     await _add(c, "apprise", await mail_address(c.body, c.desk.sender().allowed))
     return DONE
 
@@ -95,6 +127,9 @@ async def _add(
     await c.rt.store.endpoints(put, by=c.who.name, origin=c.rt.origin)
 
 
+@operation(
+    "POST /endpoints/remove", "admin", ref(Ok), problems=(404,), body=thing(("name",), name=NAME)
+)
 async def remove_endpoint(c: ApiRequest) -> Any:
     """Tell it nothing more."""
     name = c.body["name"]
@@ -104,8 +139,15 @@ async def remove_endpoint(c: ApiRequest) -> Any:
     return DONE
 
 
+@operation(
+    "POST /endpoints/test",
+    "admin",
+    ref(TestedEndpoint),
+    problems=(404,),
+    body=thing(("name",), name=NAME),
+)
 async def try_endpoint(c: ApiRequest) -> Any:
-    """Send it a test now."""
+    """Send it a test now, and say what it answered."""
     name = c.body["name"]
     found = [e for e in await c.rt.store.endpoints() if e.name == name]
     if not found:
@@ -115,15 +157,22 @@ async def try_endpoint(c: ApiRequest) -> Any:
     return await tested(c, found[0])
 
 
+@operation(
+    "GET /letters",
+    "admin",
+    many(LetterView),
+    query={"state": {"enum": ["due", "dead"]}, "after": AFTER, "limit": LIMIT},
+)
 async def list_letters(c: ApiRequest) -> Any:
-    """A page of what has not arrived."""
+    """Notifications not delivered."""
     q, limit = c.query, c.query.get("limit", 100)
     found = await c.rt.store.letters(q.get("state", ""), after=q.get("after", 0), limit=limit)
     return page([LetterView.of(letter) for letter in found], limit, lambda letter: letter.n)
 
 
+@operation("POST /letters/retry", "admin", ref(Ok), problems=(404,), body=thing(("n",), n=AFTER))
 async def retry_letter(c: ApiRequest) -> Any:
-    """Try once more."""
+    """Retry a failed notification."""
     letter = await _dead(c)
     error, now = f"retried by {c.who.name}", c.rt.store.now()
     await c.rt.store.post(
@@ -132,8 +181,9 @@ async def retry_letter(c: ApiRequest) -> Any:
     return DONE
 
 
+@operation("POST /letters/drop", "admin", ref(Ok), problems=(404,), body=thing(("n",), n=AFTER))
 async def drop_letter(c: ApiRequest) -> Any:
-    """Give it up for good."""
+    """Drop a failed notification."""
     letter = await _dead(c)
     await c.rt.store.post(
         [DeliveryAttempt(letter.n, letter.tries, by=c.who.name, origin=c.rt.origin)]
@@ -147,96 +197,3 @@ async def _dead(c: ApiRequest) -> Any:
     if not found or found[0].n != n:
         raise NotFound(f"undelivered notification {n} not found")
     return found[0]
-
-
-OPERATIONS = [
-    Operation(
-        "GET /endpoints",
-        "admin",
-        "Who is told of events.",
-        list_endpoints,
-        many(EndpointView),
-    ),
-    Operation(
-        "POST /endpoints",
-        "admin",
-        "Tell a webhook. Its secret is shown once.",
-        add_endpoint,
-        ref(NewEndpoint),
-        problems=(409,),
-        body=thing(("name", "url"), name=TITLE, url=URL, topics=TOPICS),
-    ),
-    Operation(
-        "POST /endpoints/chat",
-        "admin",
-        "Tell a room in Slack, Teams, Discord or Google Chat, by the address of its webhook.",
-        add_room,
-        ref(Ok),
-        problems=(409,),
-        body=thing(("name", "url"), name=TITLE, url=URL, topics=TOPICS),
-    ),
-    Operation(
-        "POST /endpoints/mail",
-        "admin",
-        "Tell a mailbox, through a mail server.",
-        add_mailbox,
-        ref(Ok),
-        problems=(409,),
-        body=thing(
-            ("name", "server", "to"),
-            name=TITLE,
-            server={"type": "string", "pattern": f"^{HOST}$"},
-            port={"type": "integer", "minimum": 1, "maximum": 65_535},
-            user=LOGIN,
-            password=LOGIN,
-            to=MAILBOX,
-            sender=MAILBOX,
-            topics=TOPICS,
-        ),
-    ),
-    Operation(
-        "POST /endpoints/remove",
-        "admin",
-        "Tell it nothing more.",
-        remove_endpoint,
-        ref(Ok),
-        problems=(404,),
-        body=thing(("name",), name=NAME),
-    ),
-    Operation(
-        "POST /endpoints/test",
-        "admin",
-        "Send it a test now, and say what it answered.",
-        try_endpoint,
-        ref(TestedEndpoint),
-        problems=(404,),
-        body=thing(("name",), name=NAME),
-    ),
-    Operation(
-        "GET /letters",
-        "admin",
-        "Notifications not delivered.",
-        list_letters,
-        many(LetterView),
-        query={"state": {"enum": ["due", "dead"]}, "after": AFTER, "limit": LIMIT},
-    ),
-    Operation(
-        "POST /letters/retry",
-        "admin",
-        "Retry a failed notification.",
-        retry_letter,
-        ref(Ok),
-        problems=(404,),
-        body=thing(("n",), n=AFTER),
-    ),
-    Operation(
-        "POST /letters/drop",
-        "admin",
-        "Drop a failed notification.",
-        drop_letter,
-        ref(Ok),
-        problems=(404,),
-        body=thing(("n",), n=AFTER),
-    ),
-]
-"""Its part of the table of operations."""

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from adjourn.runtime.numbers import FORTNIGHT, numbers, with_people
-from adjourn.server.api_request import ApiRequest, Operation
+from adjourn.server.api_request import ApiRequest, operation
 from adjourn.server.schemas import TIME, Schema, ref
 from adjourn.stores.protocol import Store
 from adjourn.views.numbers_view import NumbersView
@@ -29,6 +29,7 @@ class CountedNumbers:
             store: where the runs are.
             since, until: the time.
             offset: minutes that the clock of who reads it is ahead of UTC.
+
         """
         async with self._counting:
             key = (since, until, offset)
@@ -41,9 +42,14 @@ class CountedNumbers:
             return known
 
 
+@operation(
+    "GET /numbers", "read", ref(NumbersView), query={"since": TIME, "until": TIME, "offset": OFFSET}
+)
 async def get_numbers(c: ApiRequest) -> Any:
-    """The numbers; times of single people where they are switched on: all of them for admins, one's
-    own for others."""
+    """Runs, failures, spend, tokens, and how long people let agents wait.
+
+    Times of single people where they are switched on: all of them for admins, one's own for others.
+    """
     store = c.rt.store
     # whole minutes, so that those who look at the same time count once
     until = c.query.get("until") or (store.now() // 60 + 1) * 60
@@ -54,16 +60,3 @@ async def get_numbers(c: ApiRequest) -> Any:
     if c.who.may_everywhere("admin"):
         return found
     return with_people(found, [c.who.name])
-
-
-OPERATIONS = [
-    Operation(
-        "GET /numbers",
-        "read",
-        "Runs, failures, spend, tokens, and how long people let agents wait.",
-        get_numbers,
-        ref(NumbersView),
-        query={"since": TIME, "until": TIME, "offset": OFFSET},
-    ),
-]
-"""Its part of the table of operations."""

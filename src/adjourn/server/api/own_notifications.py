@@ -9,7 +9,7 @@ import msgspec
 from adjourn.errors import Conflict, Invalid, NotFound
 from adjourn.server.api.notifications import URL, check_allowed, tested
 from adjourn.server.api.pages import whole
-from adjourn.server.api_request import ApiRequest, Operation, reaches
+from adjourn.server.api_request import ApiRequest, operation
 from adjourn.server.notifications.own_delivery import VAPID
 from adjourn.server.notifications.web_push import VapidKey, check_keys
 from adjourn.server.schemas import FLAG, NAME, TOPIC, Schema, many, maybe, ref, thing
@@ -47,9 +47,9 @@ def address_of(url: str) -> str:
     return hashlib.sha256(url.encode()).hexdigest()[:20]
 
 
-@reaches("own")
+@operation("GET /me/notifications", "read", many(OwnEndpointView), reaches="own")
 async def list_own_notifications(c: ApiRequest) -> Any:
-    """What of one's own is told of what."""
+    """Which browsers and mailboxes of your own are told, and of what."""
     views = [
         OwnEndpointView.of(endpoint, own, address_of(endpoint.url))
         for endpoint, own in await _mine(c)
@@ -57,15 +57,35 @@ async def list_own_notifications(c: ApiRequest) -> Any:
     return whole(views)
 
 
-@reaches("own")
+@operation("POST /me/notifications/key", "read", ref(PushKeyView), body=thing(), reaches="own")
 async def push_key(c: ApiRequest) -> Any:
-    """The sender's key, made when it is first asked for."""
+    """The key with which a browser subscribes.
+
+    It is made when it is first asked for.
+    """
     return PushKeyView(key=(await _key(c)).public)
 
 
-@reaches("own")
+@operation(
+    "POST /me/notifications",
+    "read",
+    ref(OwnEndpointView),
+    problems=(409,),
+    body=thing(
+        ("url", "p256dh", "auth", "key"),
+        url=URL,
+        p256dh=BASE64,
+        auth=BASE64,
+        key=BASE64,
+        **CHOICE,
+    ),
+    reaches="own",
+)
 async def add_own_browser(c: ApiRequest) -> Any:
-    """Tell a browser from now on. Whoever subscribes it last has it."""
+    """Tell a browser that has subscribed.
+
+    Whoever subscribes it last has it.
+    """
     body = c.body
     if await c.desk.guard.person(c.who.name) is None or c.who.local:
         raise Conflict(
@@ -90,16 +110,30 @@ async def add_own_browser(c: ApiRequest) -> Any:
     return await _put(c, Endpoint(name, "push", body["url"], own.kept(), topics))
 
 
-@reaches("own")
+@operation(
+    "POST /me/notifications/change",
+    "read",
+    ref(OwnEndpointView),
+    problems=(404,),
+    body=thing(("name",), name=NAME, **CHOICE),
+    reaches="own",
+)
 async def change_own_notifications(c: ApiRequest) -> Any:
-    """Choose anew of what one of one's own is told."""
+    """Choose anew of what it is told. What is not given does not choose."""
     endpoint, own = await _found(c)
     own = msgspec.structs.replace(own, choice=_choice(c), device=c.body.get("device", own.device))
     topics = tuple(c.body.get("topics", endpoint.topics))
     return await _put(c, msgspec.structs.replace(endpoint, secret=own.kept(), topics=topics))
 
 
-@reaches("own")
+@operation(
+    "POST /me/notifications/remove",
+    "read",
+    ref(Ok),
+    problems=(404,),
+    body=thing(("name",), name=NAME),
+    reaches="own",
+)
 async def remove_own_notifications(c: ApiRequest) -> Any:
     """Tell it nothing more."""
     endpoint, _ = await _found(c)
@@ -107,9 +141,16 @@ async def remove_own_notifications(c: ApiRequest) -> Any:
     return DONE
 
 
-@reaches("own")
+@operation(
+    "POST /me/notifications/test",
+    "read",
+    ref(TestedEndpoint),
+    problems=(404,),
+    body=thing(("name",), name=NAME),
+    reaches="own",
+)
 async def try_own_notifications(c: ApiRequest) -> Any:
-    """Send it a test now."""
+    """Send it a test now, and say what its service answered."""
     endpoint, _ = await _found(c)
     return await tested(c, endpoint)
 
@@ -167,66 +208,3 @@ def _choice(c: ApiRequest) -> OwnChoice:
         groups=tuple(c.body.get("groups", ())),
         quiet=quiet,
     )
-
-
-OPERATIONS = [
-    Operation(
-        "GET /me/notifications",
-        "read",
-        "Which browsers and mailboxes of your own are told, and of what.",
-        list_own_notifications,
-        many(OwnEndpointView),
-    ),
-    Operation(
-        "POST /me/notifications/key",
-        "read",
-        "The key with which a browser subscribes.",
-        push_key,
-        ref(PushKeyView),
-        body=thing(),
-    ),
-    Operation(
-        "POST /me/notifications",
-        "read",
-        "Tell a browser that has subscribed.",
-        add_own_browser,
-        ref(OwnEndpointView),
-        problems=(409,),
-        body=thing(
-            ("url", "p256dh", "auth", "key"),
-            url=URL,
-            p256dh=BASE64,
-            auth=BASE64,
-            key=BASE64,
-            **CHOICE,
-        ),
-    ),
-    Operation(
-        "POST /me/notifications/change",
-        "read",
-        "Choose anew of what it is told. What is not given does not choose.",
-        change_own_notifications,
-        ref(OwnEndpointView),
-        problems=(404,),
-        body=thing(("name",), name=NAME, **CHOICE),
-    ),
-    Operation(
-        "POST /me/notifications/remove",
-        "read",
-        "Tell it nothing more.",
-        remove_own_notifications,
-        ref(Ok),
-        problems=(404,),
-        body=thing(("name",), name=NAME),
-    ),
-    Operation(
-        "POST /me/notifications/test",
-        "read",
-        "Send it a test now, and say what its service answered.",
-        try_own_notifications,
-        ref(TestedEndpoint),
-        problems=(404,),
-        body=thing(("name",), name=NAME),
-    ),
-]
-"""Its part of the table of operations."""

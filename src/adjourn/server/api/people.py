@@ -5,7 +5,7 @@ from typing import Any, TypeVar, cast
 
 from adjourn.errors import Conflict, NotFound
 from adjourn.server.api.pages import whole
-from adjourn.server.api_request import ApiRequest, Operation, reaches
+from adjourn.server.api_request import ApiRequest, operation
 from adjourn.server.schemas import FLAG, NAME, Schema, many, ref, thing
 from adjourn.server.user_checks import ROLES
 from adjourn.server.users import Key, Session, User, Users, key_id
@@ -38,8 +38,9 @@ SECONDS: Schema = {"type": "number", "minimum": 60, "maximum": 10 * 366 * 86_400
 ID: Schema = {"type": "string", "pattern": "^[0-9a-f]{12}$"}
 
 
+@operation("GET /people", "admin", many(PersonView))
 async def list_people(c: ApiRequest) -> Any:
-    """All users, by name."""
+    """Who may use it."""
 
     def found() -> list[PersonView]:
         users, sessions = c.desk.guard.users, _open_sessions(c)
@@ -48,8 +49,23 @@ async def list_people(c: ApiRequest) -> Any:
     return whole(await c.desk.guard.ask(found))
 
 
+@operation(
+    "POST /people",
+    "admin",
+    ref(NewKey),
+    problems=(409,),
+    body=thing(
+        ("name", "role"),
+        name=PERSON,
+        role=ROLE,
+        groups=GROUPS,
+        grants=GRANTS,
+        tenant=TENANT,
+        expires_in=SECONDS,
+    ),
+)
 async def add_person(c: ApiRequest) -> Any:
-    """Make a user with a first key."""
+    """Add a person or a program. Its key is shown once."""
     body = c.body
 
     def add(users: Users) -> NewKey:
@@ -68,8 +84,15 @@ async def add_person(c: ApiRequest) -> Any:
     return await _change(c, add)
 
 
+@operation(
+    "POST /people/change",
+    "admin",
+    ref(PersonView),
+    problems=(404, 409),
+    body=thing(("name",), name=NAME, role=ROLE, groups=GROUPS, grants=GRANTS, tenant=TENANT),
+)
 async def change_person(c: ApiRequest) -> Any:
-    """Another role, other groups; both count from the next request on."""
+    """Change a role, groups, grants or the tenant; it counts from the next request on."""
     name = c.body["name"]
 
     def change(users: Users) -> PersonView:
@@ -89,14 +112,24 @@ async def change_person(c: ApiRequest) -> Any:
     return await _change(c, change)
 
 
+@operation(
+    "POST /people/remove", "admin", ref(Ok), problems=(404, 409), body=thing(("name",), name=NAME)
+)
 async def remove_person(c: ApiRequest) -> Any:
-    """Remove a user; all keys and sessions end."""
+    """Remove a user, with all keys and sessions."""
     await _change(c, lambda users: users.remove(c.body["name"]))
     return DONE
 
 
+@operation(
+    "POST /people/keys",
+    "admin",
+    ref(NewKey),
+    problems=(404,),
+    body=thing(("name",), name=NAME, expires_in=SECONDS),
+)
 async def add_key(c: ApiRequest) -> Any:
-    """Another key; the others stay."""
+    """Another key for a user. It is shown once."""
 
     def add(users: Users) -> NewKey:
         key = users.new_key(c.body["name"], expires_in=c.body.get("expires_in"))
@@ -105,22 +138,30 @@ async def add_key(c: ApiRequest) -> Any:
     return await _change(c, add)
 
 
+@operation("POST /keys/revoke", "admin", ref(Ok), problems=(404,), body=thing(("id",), id=ID))
 async def revoke_key(c: ApiRequest) -> Any:
     """End a key, and the sessions that it opened."""
     await _change(c, lambda users: users.revoke(c.body["id"]))
     return DONE
 
 
-@reaches("own")
+@operation("GET /sessions", "read", many(SessionView), query={"all": FLAG}, reaches="own")
 async def list_sessions(c: ApiRequest) -> Any:
-    """One's own sessions; for admins those of all users, if they want."""
+    """Your open sessions; with `all`, for admins, those of all users."""
     found = await c.desk.guard.ask(lambda: _sessions(c, c.query.get("all", False)))
     return whole([_session(c, session) for session in found])
 
 
-@reaches("own")
+@operation(
+    "POST /sessions/end",
+    "read",
+    ref(EndedSessions),
+    problems=(404,),
+    body=thing(("id",), id=ID),
+    reaches="own",
+)
 async def end_session(c: ApiRequest) -> Any:
-    """End a session, one's own or, for admins, of any user."""
+    """End one of your sessions; for admins, of any user."""
     wanted = c.body["id"]
 
     def end(users: Users) -> int:
@@ -131,9 +172,11 @@ async def end_session(c: ApiRequest) -> Any:
     return EndedSessions(count=await _change(c, end))
 
 
-@reaches("own")
+@operation(
+    "POST /sessions/end-others", "read", ref(EndedSessions), body=thing(all=FLAG), reaches="own"
+)
 async def end_other_sessions(c: ApiRequest) -> Any:
-    """End one's own sessions but the one that asks; for admins those of all users, if they want."""
+    """End your sessions but this one; with `all`, for admins, those of all users."""
 
     def end(users: Users) -> int:
         found = _sessions(c, c.body.get("all", False))
@@ -203,87 +246,3 @@ def _key(key: Key) -> KeyView:
 def _new_key(users: Users, name: str, key: str) -> NewKey:
     [made] = [known for known in users.keys(name) if known.id == key_id(key)]
     return NewKey(name=made.user, id=made.id, key=key, expires_at=made.expires_at)
-
-
-OPERATIONS = [
-    Operation("GET /people", "admin", "Who may use it.", list_people, many(PersonView)),
-    Operation(
-        "POST /people",
-        "admin",
-        "Add a person or a program. Its key is shown once.",
-        add_person,
-        ref(NewKey),
-        problems=(409,),
-        body=thing(
-            ("name", "role"),
-            name=PERSON,
-            role=ROLE,
-            groups=GROUPS,
-            grants=GRANTS,
-            tenant=TENANT,
-            expires_in=SECONDS,
-        ),
-    ),
-    Operation(
-        "POST /people/change",
-        "admin",
-        "Change a role, groups, grants or the tenant; it counts from the next request on.",
-        change_person,
-        ref(PersonView),
-        problems=(404, 409),
-        body=thing(("name",), name=NAME, role=ROLE, groups=GROUPS, grants=GRANTS, tenant=TENANT),
-    ),
-    Operation(
-        "POST /people/remove",
-        "admin",
-        "Remove a user, with all keys and sessions.",
-        remove_person,
-        ref(Ok),
-        problems=(404, 409),
-        body=thing(("name",), name=NAME),
-    ),
-    Operation(
-        "POST /people/keys",
-        "admin",
-        "Another key for a user. It is shown once.",
-        add_key,
-        ref(NewKey),
-        problems=(404,),
-        body=thing(("name",), name=NAME, expires_in=SECONDS),
-    ),
-    Operation(
-        "POST /keys/revoke",
-        "admin",
-        "End a key, and the sessions that it opened.",
-        revoke_key,
-        ref(Ok),
-        problems=(404,),
-        body=thing(("id",), id=ID),
-    ),
-    Operation(
-        "GET /sessions",
-        "read",
-        "Your open sessions; with `all`, for admins, those of all users.",
-        list_sessions,
-        many(SessionView),
-        query={"all": FLAG},
-    ),
-    Operation(
-        "POST /sessions/end",
-        "read",
-        "End one of your sessions; for admins, of any user.",
-        end_session,
-        ref(EndedSessions),
-        problems=(404,),
-        body=thing(("id",), id=ID),
-    ),
-    Operation(
-        "POST /sessions/end-others",
-        "read",
-        "End your sessions but this one; with `all`, for admins, those of all users.",
-        end_other_sessions,
-        ref(EndedSessions),
-        body=thing(all=FLAG),
-    ),
-]
-"""Its part of the table of operations."""

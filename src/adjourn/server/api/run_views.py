@@ -6,12 +6,13 @@ from typing import Any
 from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.errors import Invalid, KeyMissing, UnknownRun
-from adjourn.server.api_request import ApiRequest, reaches
+from adjourn.server.api_request import ApiRequest, operation
 from adjourn.server.bounded_cache import BoundedCache
 from adjourn.server.run_access import place_of
+from adjourn.server.schemas import AFTER, NUMBER, answer, ref, several
 from adjourn.views.run_view import RunGlance, run_glance
 from adjourn.views.timeline import Timeline
-from adjourn.views.timeline_view import timeline_view
+from adjourn.views.timeline_view import TimelineView, timeline_view
 
 MOST = 50
 """Runs in one request for glances."""
@@ -19,9 +20,18 @@ KEPT = 8_000_000
 """Bytes of lines that are kept."""
 
 
-@reaches("some")
+@operation(
+    "GET /glances",
+    "read",
+    answer(items=several(RunGlance), now=NUMBER),
+    query={"runs": {"type": "string", "maxLength": 10_000}},
+    reaches="some",
+)
 async def list_glances(c: ApiRequest) -> Any:
-    """Runs at a glance, those that there are; what was looked at before costs one row each."""
+    """Some runs, each as a line of a list.
+
+    Those that there are; what was looked at before costs one row each.
+    """
     wanted = [id for id in c.query.get("runs", "").split(",") if id]
     if len(wanted) > MOST:
         raise Invalid(f"at most {MOST} runs in one request, not {len(wanted)}")
@@ -71,8 +81,12 @@ class Glances:
         self._lines.put(run, (key, line))
 
 
+@operation("GET /runs/{run}/timeline", "read", ref(TimelineView), query={"after": AFTER})
 async def get_timeline(c: ApiRequest) -> Any:
-    """A run's steps; with `after`, those that changed since that record."""
+    """Its steps, as people read them.
+
+    With `after`, those that changed since that record.
+    """
     row, state, timeline = await c.desk.folds.whole(c.path["run"])
     now = c.rt.store.now()
     status = row.shown(now, await c.rt.halted())

@@ -27,13 +27,39 @@ from adjourn.server.api.event_stream import event_stream, last_seen
 from adjourn.server.api.files import given_files
 from adjourn.server.api.pages import filter_of, page, whole
 from adjourn.server.api.startable import startable
-from adjourn.server.api_request import ApiRequest, answered, reaches
+from adjourn.server.api_request import MAX_BODY, ApiRequest, answered, operation
 from adjourn.server.rights import RunPlace
 from adjourn.server.run_access import has_right_on, knows_program, visible_runs
+from adjourn.server.schemas import (
+    AFTER,
+    ANYTHING,
+    AT,
+    DIGEST,
+    EVENT,
+    FILTERS,
+    FLAG,
+    LABELS,
+    LINES,
+    NAME,
+    NOTE,
+    OBJECTS,
+    PAGES,
+    RUN_ID,
+    STATUS,
+    TEXT,
+    WORD,
+    Schema,
+    answer,
+    many,
+    maybe,
+    ref,
+    thing,
+)
 from adjourn.server.sse import run_events
 from adjourn.stores.erasure import Hold
 from adjourn.stores.fleet import Misfit
 from adjourn.stores.run_row import RunRow
+from adjourn.views.again_preview import AgainPreview
 from adjourn.views.api_answers import (
     DONE,
     AcceptedChanges,
@@ -42,25 +68,53 @@ from adjourn.views.api_answers import (
     DroppedQuestions,
     ErasureView,
     ForkRef,
+    Ok,
     ProgramView,
     RecordView,
     RunRef,
 )
+from adjourn.views.cancel_preview import CancelPreview
 from adjourn.views.misfit_view import version
-from adjourn.views.run_view import RunSummary, run_summary, run_view
+from adjourn.views.run_view import RunSummary, RunView, run_summary, run_view
+
+LAST: dict[str, Schema] = {"Last-Event-ID": {"type": "string", "pattern": "^[0-9]{0,15}$"}}
+QUEUE: Schema = {"enum": ["session"]}
+PRIORITY: Schema = {"type": "integer", "minimum": -1000, "maximum": 1000}
+SIGNAL: Schema = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[^@]"}
+SAYS: Schema = {"type": "string", "minLength": 1, "maxLength": 80_000}
+GIVEN: Schema = thing(("$data",), **{"$data": TEXT, "type": TEXT, "name": TEXT})
+SAID: Schema = {"type": "array", "items": {"anyOf": [SAYS, GIVEN]}, "minItems": 1, "maxItems": 100}
+"""Strings and files, in the order in which an agent reads them."""
+CONTROLS = (404, 409)
+THIS_RUN = {"parameters": {"run": "$response.body#/run_id"}}
+RUN_VERBS = (
+    "get_run",
+    "get_records",
+    "pause_run",
+    "resume_run",
+    "cancel_run",
+    "say_to_run",
+    "fork_run",
+)
 
 # Read
 
 
-@reaches("some")
+@operation(
+    "GET /runs",
+    "read",
+    many(RunSummary),
+    query={"status": STATUS, "search": WORD, **FILTERS, **PAGES},
+    reaches="some",
+)
 async def list_runs(c: ApiRequest) -> Any:
-    """A page of runs."""
+    """Runs, newest first."""
     wanted = filter_of(c, status=c.query.get("status", ""))
     found = await visible_runs(c, wanted, c.query.get("search", ""))
     return page(found, wanted.limit, lambda run: run.run_id)
 
 
-@reaches("some")
+@operation("GET /programs", "read", many(ProgramView), reaches="some")
 async def list_programs(c: ApiRequest) -> Any:
     """What this server can start."""
     items = [
@@ -71,8 +125,12 @@ async def list_programs(c: ApiRequest) -> Any:
     return whole(items)
 
 
+@operation("GET /runs/{run}", "read", ref(RunView), headers={"If-None-Match": TEXT}, also=(304,))
 async def get_run(c: ApiRequest) -> Any:
-    """A run; 304 if the client has it already."""
+    """A run: where it is, what it waits for, what it did.
+
+    304 if the client has it already.
+    """
     row = await c.rt.store.get(c.path["run"])
     note, holds = await _note(c, row), holds_of(row, await c.rt.holds())
     halts = await c.rt.halts()
@@ -103,43 +161,67 @@ def _tag(run: RunSummary, note: Misfit | None, holds: Sequence[Hold]) -> str:
     return f'W/"{run.seq}-{run.status}{said}"'
 
 
+@operation("GET /runs/{run}/status", "read", ref(RunSummary))
 async def get_status(c: ApiRequest) -> Any:
-    """A run's row alone: cheap, however long its journal."""
+    """A run's row alone.
+
+    Cheap, however long its journal.
+    """
     return run_summary(await c.rt.store.get(c.path["run"]), await c.rt.halts(), c.rt.store.now())
 
 
+@operation("GET /runs/{run}/records", "read", many(RecordView), query=LINES)
 async def get_records(c: ApiRequest) -> Any:
-    """A page of a journal."""
+    """Its journal."""
     row, limit = await c.rt.store.get(c.path["run"]), c.query.get("limit", 200)
     found = (await c.rt.store.load(row.id, c.query.get("after", 0)))[:limit]
     items = [RecordView.of(seq, record) for seq, record in found]
     return page(items, limit, lambda item: item.seq)
 
 
+@operation("GET /runs/{run}/messages", "read", answer(items=OBJECTS))
 async def get_messages(c: ApiRequest) -> Any:
-    """A conversation."""
+    """Its conversation."""
     _, state = await c.desk.folds.of(c.path["run"])
     return {"items": msgspec.to_builtins(await c.rt.worker.earlier.conversation(state))}
 
 
+@operation("GET /runs/{run}/checkpoint", "read", ref(CheckpointText), problems=(409,))
 async def get_checkpoint(c: ApiRequest) -> Any:
-    """A checkpoint, as its JSON text: it is signed, so it must arrive as it is."""
+    """Its checkpoint.
+
+    It is JSON text: it is signed, so it must arrive as it is.
+    """
     run = await c.rt.get(c.path["run"])
     return CheckpointText(checkpoint=(await run.checkpoint()).to_json())
 
 
+@operation("GET /runs/{run}/cancel-preview", "read", ref(CancelPreview))
 async def preview_cancel(c: ApiRequest) -> Any:
     """What a cancel would do."""
     return await (await c.rt.get(c.path["run"])).cancel_preview()
 
 
+@operation("GET /runs/{run}/again-preview", "read", ref(AgainPreview))
 async def preview_again(c: ApiRequest) -> Any:
     """What a second run may do again."""
     return await (await c.rt.get(c.path["run"])).again_preview()
 
 
+@operation(
+    "GET /runs/{run}/events",
+    "read",
+    EVENT,
+    query={"after": AFTER, "follow": FLAG},
+    headers=LAST,
+    also=(204,),
+    stream=True,
+)
 async def watch_run(c: ApiRequest) -> Any:
-    """A run's events from where the client was."""
+    """Its records and live text, as server-sent events.
+
+    From where the client was.
+    """
     last = last_seen(c) or 0
     row = await c.rt.store.get(c.path["run"])
     if row.status in ENDED and row.seq <= last:
@@ -167,9 +249,31 @@ def begun_once(c: ApiRequest) -> Generator[str | None]:
         raise RequestReused(c.request_id) from None
 
 
-@reaches("some")
+@operation(
+    "POST /runs",
+    "control",
+    ref(RunRef),
+    problems=CONTROLS,
+    size=MAX_BODY,
+    body={
+        **thing(
+            ("agent", "input"),
+            agent=NAME,
+            input=ANYTHING,
+            run_id=RUN_ID,
+            session=NAME,
+            labels=LABELS,
+            queue=QUEUE,
+            priority=PRIORITY,
+            after=maybe(RUN_ID),
+        ),
+        "dependentRequired": {"queue": ["session"]},
+    },
+    links=dict.fromkeys(RUN_VERBS, THIS_RUN),
+    reaches="some",
+)
 async def start_run(c: ApiRequest) -> Any:
-    """Start a run of a program that this server has."""
+    """Start a run."""
     b, labels = c.body, c.body.get("labels")
     wanted = RunPlace(b["agent"], b.get("session", ""), labels or {})
     stamped = await startable(c, wanted, after=b.get("after"), run_id=b.get("run_id"))
@@ -190,30 +294,54 @@ async def start_run(c: ApiRequest) -> Any:
     return RunRef(run_id=run.id)
 
 
+@operation(
+    "POST /runs/{run}/pause",
+    "control",
+    ref(Ok),
+    problems=CONTROLS,
+    body=thing(now=FLAG, reason=NOTE),
+)
 async def pause_run(c: ApiRequest) -> Any:
-    """Pause."""
+    """Pause: at the next boundary, or now."""
     run = await c.rt.get(c.path["run"])
     reason, now = c.body.get("reason", ""), c.body.get("now", False)
     await run.pause(by=c.who.name, reason=reason, now=now, request_id=c.request_id)
     return DONE
 
 
+@operation(
+    "POST /runs/{run}/resume",
+    "control",
+    ref(Ok),
+    problems=(*CONTROLS, 423),
+    body=thing(instruction=NOTE),
+)
 async def resume_run(c: ApiRequest) -> Any:
-    """Resume."""
+    """Resume, perhaps with an instruction."""
     run = await c.rt.get(c.path["run"])
     await run.resume(c.body.get("instruction", ""), by=c.who.name, request_id=c.request_id)
     return DONE
 
 
+@operation(
+    "POST /runs/{run}/cancel", "control", ref(Ok), problems=CONTROLS, body=thing(reason=NOTE)
+)
 async def cancel_run(c: ApiRequest) -> Any:
-    """Cancel."""
+    """Cancel and undo."""
     run = await c.rt.get(c.path["run"])
     await run.cancel(by=c.who.name, reason=c.body.get("reason", ""), request_id=c.request_id)
     return DONE
 
 
+@operation(
+    "POST /runs/{run}/erase",
+    "admin",
+    ref(ErasureView),
+    problems=CONTROLS,
+    body=thing(("reason",), reason=NAME, whole=FLAG),
+)
 async def erase_run(c: ApiRequest) -> Any:
-    """Erase."""
+    """Erase everything that was in it; it must have ended."""
     run = await c.rt.get(c.path["run"])
     if c.body.get("whole", False) and not c.who.may_everywhere("admin"):
         raise NotAllowed("a whole conversation is erased by an admin of everything")
@@ -221,22 +349,43 @@ async def erase_run(c: ApiRequest) -> Any:
     return ErasureView(seq=done.seq, scrubbed=done.scrubbed, others=done.others, turns=done.turns)
 
 
+@operation(
+    "POST /runs/{run}/chapter", "control", ref(Done), problems=CONTROLS, body=thing(reason=NOTE)
+)
 async def begin_chapter(c: ApiRequest) -> Any:
-    """Let a long run continue as new."""
+    """Continue as new; nothing may be in flight."""
     run = await c.rt.get(c.path["run"])
     return Done(seq=await run.continue_as_new(by=c.who.name, why=c.body.get("reason", "")))
 
 
+@operation(
+    "POST /runs/{run}/accept",
+    "decide",
+    ref(AcceptedChanges),
+    problems=CONTROLS,
+    body=thing(("digest",), digest=DIGEST),
+)
 async def accept_run(c: ApiRequest) -> Any:
-    """Accept a changed program for one run: the version that was shown."""
+    """Let it continue although its definition changed.
+
+    This run only, and the version that was shown.
+    """
     run = await c.rt.get(c.path["run"])
     await check_decider(c, run.id)
     changes = await run.accept(by=c.who.name, digest=c.body["digest"], request_id=c.request_id)
     return AcceptedChanges(accepted=changes)
 
 
+@operation(
+    "POST /runs/{run}/say",
+    "control",
+    ref(DroppedQuestions),
+    problems=CONTROLS,
+    size=MAX_BODY,
+    body=thing(("text",), text={"anyOf": [SAYS, SAID]}, abandon=FLAG),
+)
 async def say_to_run(c: ApiRequest) -> Any:
-    """Say something to the agent."""
+    """Tell the agent something."""
     run = await c.rt.get(c.path["run"])
     abandon = c.body.get("abandon", False)
     said = given_files(c.body["text"])
@@ -244,6 +393,14 @@ async def say_to_run(c: ApiRequest) -> Any:
     return DroppedQuestions(dropped=tuple(i.ref for i in dropped))
 
 
+@operation(
+    "POST /runs/{run}/emit",
+    "control",
+    ref(Ok),
+    problems=CONTROLS,
+    size=MAX_BODY,
+    body=thing(("event",), event=SIGNAL, value=ANYTHING),
+)
 async def emit_to_run(c: ApiRequest) -> Any:
     """Send an event."""
     run = await c.rt.get(c.path["run"])
@@ -257,8 +414,19 @@ async def emit_to_run(c: ApiRequest) -> Any:
     return DONE
 
 
+@operation(
+    "POST /runs/{run}/fork",
+    "control",
+    ref(ForkRef),
+    problems=CONTROLS,
+    size=MAX_BODY,
+    body=thing(at=AT, input=ANYTHING, instruction=NOTE, answers={"enum": ["reopen", "keep"]}),
+)
 async def fork_run(c: ApiRequest) -> Any:
-    """A new run from a boundary of this one. Whoever keeps people's answers decides."""
+    """A new run from a boundary of this one.
+
+    Whoever keeps people's answers decides.
+    """
     run = await c.rt.get(c.path["run"])
     if "input" in c.body:
         changed = {"input": given_files(c.body["input"])}

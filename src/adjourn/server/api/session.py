@@ -6,11 +6,12 @@ from typing import Any, cast
 from starlette.responses import Response
 
 from adjourn.runtime.runtime import Runtime
-from adjourn.server.api_request import ApiRequest, answered, reaches
+from adjourn.server.api_request import KB, ApiRequest, answered, operation
 from adjourn.server.authentication import set_cookie
 from adjourn.server.rights import Identity
+from adjourn.server.schemas import KEY, ref, thing
 from adjourn.stores.address import file_of, is_postgres, without_password
-from adjourn.views.api_answers import DONE, Me
+from adjourn.views.api_answers import DONE, Me, Ok
 from adjourn.views.words import Role
 
 
@@ -42,9 +43,18 @@ def shown_store(address: str) -> str:
     return ""
 
 
+@operation(
+    "POST /session",
+    "none",
+    ref(Me),
+    size=2 * KB,
+    body={**thing(key=KEY, token=KEY), "minProperties": 1, "maxProperties": 1},
+)
 async def log_in(c: ApiRequest) -> Any:
-    """A key becomes a browser's session; so does the token of this start's link, and nothing else
-    that a link carries."""
+    """A key becomes a browser's session.
+
+    So does the token of this start's link, and nothing else that a link carries.
+    """
     guard = c.desk.guard
     if "token" in c.body:
         token = c.body["token"]
@@ -59,7 +69,7 @@ async def log_in(c: ApiRequest) -> Any:
     )
 
 
-@reaches("own")
+@operation("POST /session/end", "read", ref(Ok), reaches="own")
 async def log_out(c: ApiRequest) -> Response:
     """End a browser's session."""
     guard = c.desk.guard
@@ -68,7 +78,7 @@ async def log_out(c: ApiRequest) -> Response:
     return answered(DONE, {"Set-Cookie": set_cookie(c.desk.guard, "", c.request.headers["host"])})
 
 
-@reaches("own")
+@operation("GET /me", "read", ref(Me), reaches="own")
 async def who_am_i(c: ApiRequest) -> Any:
-    """Who asks."""
+    """Who you are."""
     return me(c.who, c.rt)

@@ -5,7 +5,7 @@ from typing import Any
 from adjourn.core.standing_decision import MAX_CONDITION, MAX_CONDITIONS, MAX_LASTS, MAX_TIMES
 from adjourn.server.api.decider import check_decider
 from adjourn.server.api.pages import whole
-from adjourn.server.api_request import ApiRequest, Operation
+from adjourn.server.api_request import ApiRequest, operation
 from adjourn.server.schemas import NOTE, Schema, many, ref, thing
 from adjourn.views.api_answers import Done
 from adjourn.views.standing_view import StandingView, standing_views
@@ -23,37 +23,28 @@ STANDS: Schema = thing(
 """For which later calls of its run a decision stands."""
 
 
+@operation("GET /runs/{run}/standing", "read", many(StandingView))
 async def list_standing(c: ApiRequest) -> Any:
-    """The standing decisions of a run, the latest first."""
+    """The decisions of a run that stand for later calls, also those that have ended.
+
+    The latest first.
+    """
     _, state = await c.desk.folds.of(c.path["run"])
     return whole(standing_views(state, c.rt.store.now()))
 
 
+@operation(
+    "POST /interrupts/{interrupt}/revoke",
+    "decide",
+    ref(Done),
+    problems=(404, 409),
+    body=thing((), note=NOTE),
+)
 async def revoke(c: ApiRequest) -> Any:
-    """Revoke a standing decision."""
+    """Revoke a decision that stands for later calls."""
     found = await c.rt.interrupt(c.path["interrupt"])
     await check_decider(c, found.run_id)
     seq = await c.rt.revoke(
         found, by=c.who.name, note=c.body.get("note", ""), request_id=c.request_id
     )
     return Done(seq=seq)
-
-
-OPERATIONS = [
-    Operation(
-        "GET /runs/{run}/standing",
-        "read",
-        "The decisions of a run that stand for later calls, also those that have ended.",
-        list_standing,
-        many(StandingView),
-    ),
-    Operation(
-        "POST /interrupts/{interrupt}/revoke",
-        "decide",
-        "Revoke a decision that stands for later calls.",
-        revoke,
-        ref(Done),
-        problems=(404, 409),
-        body=thing((), note=NOTE),
-    ),
-]

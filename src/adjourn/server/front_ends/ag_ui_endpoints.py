@@ -7,9 +7,9 @@ from typing import Any
 from adjourn.core.ids import split_ref
 from adjourn.errors import AdjournError
 from adjourn.server.api.event_stream import event_stream, last_seen
-from adjourn.server.api_request import ApiRequest, reaches
+from adjourn.server.api_request import MAX_BODY, ApiRequest, operation
 from adjourn.server.front_ends.ag_ui import AgUiPlace, AgUiStream, frame, message_of
-from adjourn.server.front_ends.ag_ui_input import AgUiInput
+from adjourn.server.front_ends.ag_ui_input import CONNECT, RUN_AGENT_INPUT, AgUiInput
 from adjourn.server.front_ends.client_calls import ReturnedCall, offered_tools, returned_turn
 from adjourn.server.front_ends.run_feed import run_feed
 from adjourn.server.front_ends.shown_event import PositionReached, RunRested
@@ -25,14 +25,26 @@ from adjourn.server.front_ends.thread_turn import (
 )
 from adjourn.server.front_ends.translator import RunTranslator, is_of_run
 from adjourn.server.run_access import has_right_on
+from adjourn.server.schemas import EVENT
 
 log = logging.getLogger("adjourn.server")
 
 
-@reaches("some")
+@operation(
+    "POST /ag-ui/{agent}",
+    "read",
+    EVENT,
+    body=RUN_AGENT_INPUT,
+    size=MAX_BODY,
+    problems=(404, 409, 423),
+    stream=True,
+    reaches="some",
+)
 async def run_agent(c: ApiRequest) -> Any:
-    """Start the run of a turn, answer what it waits for, or give it what came of calls; and show
-    it."""
+    """Run an agent, by AG-UI.
+
+    Start the run of a turn, answer what it waits for, or give it what came of calls; and show it.
+    """
     given = AgUiInput.of(c.body)
     turn: ThreadTurn | None = None
     if returned := [ReturnedCall(*one) for one in given.returned()]:
@@ -45,9 +57,22 @@ async def run_agent(c: ApiRequest) -> Any:
     return event_stream(c, _ag_ui(c, given, turn, wait=False))
 
 
-@reaches("some")
+@operation(
+    "POST /ag-ui/{agent}/connect",
+    "read",
+    EVENT,
+    body=RUN_AGENT_INPUT,
+    size=MAX_BODY,
+    query=CONNECT,
+    problems=(404,),
+    stream=True,
+    reaches="some",
+)
 async def connect_agent(c: ApiRequest) -> Any:
-    """Show the run of a thread again, from where a front end was. It starts nothing."""
+    """Show the run of a thread again, by AG-UI.
+
+    From where a front end was. It starts nothing.
+    """
     given = AgUiInput.of(c.body)
     turn = await last_turn(c, given.thread)
     wanted = turn_run_id(c.path["agent"], given.thread, given.run_id)

@@ -8,9 +8,9 @@ from starlette.responses import Response
 
 from adjourn.errors import AdjournError, UnknownRun
 from adjourn.server.api.event_stream import event_stream
-from adjourn.server.api_request import ApiRequest, reaches
+from adjourn.server.api_request import MAX_BODY, ApiRequest, operation
 from adjourn.server.front_ends.ai_sdk import DONE, HEADERS, AiSdkStream, chunk_frame, ui_messages
-from adjourn.server.front_ends.ai_sdk_input import ChatInput
+from adjourn.server.front_ends.ai_sdk_input import CHAT, ChatInput
 from adjourn.server.front_ends.run_feed import run_feed
 from adjourn.server.front_ends.shown_event import RunRested
 from adjourn.server.front_ends.thread_turn import (
@@ -25,14 +25,27 @@ from adjourn.server.front_ends.thread_turn import (
 )
 from adjourn.server.front_ends.translator import RunTranslator
 from adjourn.server.run_access import has_right_on
+from adjourn.server.schemas import EVENT, OBJECTS, answer
 from adjourn.server.sse import EventStream
 
 log = logging.getLogger("adjourn.server")
 
 
-@reaches("some")
+@operation(
+    "POST /ai-sdk/{agent}",
+    "read",
+    EVENT,
+    body=CHAT,
+    size=MAX_BODY,
+    problems=(404, 409, 423),
+    stream=True,
+    reaches="some",
+)
 async def chat(c: ApiRequest) -> Any:
-    """Start the run of a turn, or answer what it waits for; and show it."""
+    """Run an agent, by the AI SDK's message stream.
+
+    Start the run of a turn, or answer what it waits for; and show it.
+    """
     given = ChatInput.of(c.body)
     if given.answers:
         turn = await answered_turn(c, given.chat, given.answers, whole=False)
@@ -41,9 +54,14 @@ async def chat(c: ApiRequest) -> Any:
     return _response(c, turn)
 
 
-@reaches("some")
+@operation(
+    "GET /ai-sdk/{agent}/{chat}/stream", "read", EVENT, also=(204,), stream=True, reaches="some"
+)
 async def watch_chat(c: ApiRequest) -> Any:
-    """Show the turn that a chat is in again, from its beginning; nothing, if it is in none."""
+    """Show the turn that a chat is in again.
+
+    From its beginning; nothing, if it is in none.
+    """
     try:
         turn = await last_turn(c, c.path["chat"])
     except UnknownRun:
@@ -53,10 +71,12 @@ async def watch_chat(c: ApiRequest) -> Any:
     return _response(c, turn._replace(after=0))
 
 
-@reaches("some")
+@operation("GET /ai-sdk/{agent}/{chat}", "read", answer(messages=OBJECTS), reaches="some")
 async def get_chat(c: ApiRequest) -> Any:
-    """The messages of a chat; of a turn that has not ended, what it began with: its stream has the
-    rest."""
+    """The messages of a chat, as the AI SDK keeps them.
+
+    Of a turn that has not ended, what it began with: its stream has the rest.
+    """
     try:
         turn = await last_turn(c, c.path["chat"])
     except UnknownRun:
