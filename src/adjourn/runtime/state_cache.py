@@ -7,7 +7,7 @@ import msgspec
 
 from adjourn.core.state import State
 
-BYTES = 64_000_000
+BYTES = 52_000_000
 """How much is kept, by the journals that were folded."""
 RECORD = 500
 """What a record costs beside its text: the objects that it becomes."""
