@@ -148,14 +148,14 @@ async def test_of_two_people_each_failure_has_one_winner_and_the_other_is_told(r
 
 async def test_one_refusal_does_not_stop_the_others(rt: Runtime, weather: Weather) -> None:
     items = await failed(rt, asking(weather), "a1", "a2", "a3")
-    store, real = rt.store, rt.answer
+    store, real = rt.store, rt.deliver
 
-    async def too_late(interrupt: Any, value: Any, **options: Any) -> int:
-        if interrupt.run_id == "a2":  # somebody gives up just now
-            await real(interrupt.ref, "cancel", by="ben")
-        return await real(interrupt, value, **options)
+    async def too_late(run_id: str, command: Any, request_id: str = "") -> int:
+        if run_id == "a2" and command.by == "ana":  # somebody gives up just now
+            await rt.answer(items[1], "cancel", by="ben")
+        return await real(run_id, command, request_id)
 
-    rt.answer = too_late  # pyright: ignore[reportAttributeAccessIssue]
+    rt.deliver = too_late
     weather.bad = False
     found = await rt.retry_all(items[0], by="ana")
     assert [isinstance(r.refused, AlreadyDecided) for r in found] == [False, True, False]
@@ -253,6 +253,15 @@ async def test_what_was_seen_must_still_be_there_and_somebody_must_decide(rt: Ru
     [refused, _] = await rt.retry_all(one, by="asks")
     assert "cannot decide its own requests" in str(refused.refused)
     assert len(await rt.store.inbox(Filter())) == 2
+
+
+async def test_a_name_that_is_given_for_a_list_of_groups_is_not_read_letter_by_letter(
+    rt: Runtime, weather: Weather
+) -> None:
+    [like] = await failed(rt, asking(weather), "a")
+    with pytest.raises(Invalid, match="names in a list"):
+        await rt.retry_all(like, by="ana", groups="finance")
+    assert await rt.alike(like)
 
 
 async def test_a_resume_that_is_sent_again_tries_nothing_again_and_ends_no_later_pause(

@@ -16,7 +16,7 @@ from adjourn.cli.terminal.format import DIM, brief
 from adjourn.cli.terminal.interrupt import list_line, title
 from adjourn.cli.terminal.prompt import agreed
 from adjourn.core.interrupt import Interrupt
-from adjourn.runtime.retry_verbs import Retried
+from adjourn.runtime.joint_decisions import Retried
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.visible import visible
 

@@ -8,12 +8,11 @@ import msgspec
 
 from adjourn.core.duration import Duration, optional_seconds
 from adjourn.errors import Invalid
+from adjourn.runtime.open_runtime import OpenRuntime
 
 if TYPE_CHECKING:
     from adjourn.core.state import State
     from adjourn.runtime.run import Run
-    from adjourn.runtime.worker_protocol import RunWorker
-    from adjourn.stores.protocol import Store
     from adjourn.views.fleet_view import FleetView
 
 IDLE = "a tenant's runtime advances no runs"
@@ -105,20 +104,10 @@ class Budget(msgspec.Struct, frozen=True):
     beat: Beat | None = None
 
 
-class AdvanceVerb:
+class AdvanceVerb(OpenRuntime):
     """`Runtime.advance` and `Runtime.fleet`."""
 
     if TYPE_CHECKING:
-
-        @property
-        def store(self) -> Store:
-            """The store."""
-            ...
-
-        @property
-        def worker(self) -> RunWorker:
-            """What advances runs in this process."""
-            ...
 
         def _begin_work(self) -> None:
             """From here on this process runs bodies."""

@@ -5,7 +5,8 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from adjourn.errors import Invalid, Misused
+from adjourn.errors import Invalid
+from adjourn.runtime.open_runtime import OpenRuntime
 from adjourn.stores.audit import EVERY_LINE, AuditFilter, AuditLine
 from adjourn.stores.audit_key import AuditKey, KeySource, audit_keys
 from adjourn.stores.protocol import Store
@@ -20,26 +21,20 @@ if TYPE_CHECKING:
 PAGE = 100
 
 
-class AuditVerbs:
+class AuditVerbs(OpenRuntime):
     """What `Runtime` can do with the audit. `_audit_keys` are those it was given; the first that
     can sign signs."""
 
-    _store: Store | None
     _sealer: "Sealer | None"
     _indexer: "Indexer | None"
     _audit_keys: tuple[AuditKey, ...]
-
-    def _audited(self) -> Store:
-        if self._store is None:
-            raise Misused("open the runtime first: `async with Runtime(...) as rt:`")
-        return self._store
 
     def keep_sealed(self) -> None:
         """Seal every ten seconds from now on, and at the end, and keep the index of runs up to
         date. A runtime that advances runs does it by itself."""
         from adjourn.stores.tenant_store import check_whole
 
-        check_whole(self._audited(), "sealing the audit")
+        check_whole(self.store, "sealing the audit")
         assert self._sealer is not None and self._indexer is not None
         self._sealer.start()
         self._indexer.start()
@@ -62,14 +57,14 @@ class AuditVerbs:
         """
         from adjourn.views.audit_entry import entries
 
-        store = self._audited()
+        store = self.store
         found = await store.recent(before, limit, security=security, wanted=wanted)
         return await entries(store, found)
 
     async def audit_seal(self) -> Seal | None:
         """Seal what was touched, now; None if there is nothing to seal, or if that is for whoever
         has the key."""
-        self._audited()
+        _ = self.store  # raises before the runtime is opened
         assert self._sealer is not None
         return await self._sealer.once()
 
@@ -81,7 +76,7 @@ class AuditVerbs:
         nothing to seal yet.
         """
         await self.audit_seal()
-        store = self._audited()
+        store = self.store
         last = await store.seals(-1)
         if not last:
             raise Invalid(
@@ -121,7 +116,7 @@ class AuditVerbs:
             keys = self._audit_keys
         else:
             keys = audit_keys(key)
-        return await self._audited().verify(keys, read_anchor(since))
+        return await self.store.verify(keys, read_anchor(since))
 
     async def audit_export(self, after: int = 0) -> AsyncIterator[dict[str, Any]]:
         """The sealed lines of the audit, each behind the lines before it, and each seal behind the
@@ -130,7 +125,7 @@ class AuditVerbs:
         `after`: only what the seals behind that number cover, so an export can go on where the last
             one ended.
         """
-        async for item in exported(self._audited(), after):
+        async for item in exported(self.store, after):
             yield item
 
 

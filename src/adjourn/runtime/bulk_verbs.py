@@ -13,7 +13,8 @@ from adjourn.core.records import CancelAsked
 from adjourn.core.status import NEXT, RunStatus
 from adjourn.errors import AdjournError, Invalid, Refused
 from adjourn.runtime.arguments import check_by
-from adjourn.runtime.retry_verbs import RetryVerbs
+from adjourn.runtime.decision_verbs import DecisionVerbs
+from adjourn.runtime.halt_verbs import HaltVerbs
 from adjourn.stores.protocol import Filter
 
 if TYPE_CHECKING:
@@ -46,18 +47,8 @@ class BulkOutcome(msgspec.Struct, frozen=True):
     preview: "CancelPreview | None" = None
 
 
-class BulkVerbs(RetryVerbs):
+class BulkVerbs(DecisionVerbs, HaltVerbs):
     """What `Runtime` can do with several runs."""
-
-    if TYPE_CHECKING:
-
-        async def get(self, run_id: str) -> "Run[Any]":
-            """See `Runtime.get`."""
-            ...
-
-        async def halted(self) -> frozenset[str]:
-            """See `Runtime.halted`."""
-            ...
 
     async def bulk(
         self,

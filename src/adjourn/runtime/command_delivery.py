@@ -1,69 +1,22 @@
 """A command for a run, on its way to the journal: who gives it and from where, signed if there is a key;
 and its run woken."""
 
-import os
-import socket
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from adjourn.core.command_effects import Together
 from adjourn.core.records import CancelAsked, Command, PauseAsked
 from adjourn.runtime.arguments import has_words
 from adjourn.runtime.decision_signer import Signatures
 from adjourn.runtime.definition import Definition
-from adjourn.stores.protocol import Store
-
-if TYPE_CHECKING:
-    from adjourn.runtime.worker_protocol import RunWorker
+from adjourn.runtime.open_runtime import OpenRuntime
 
 
-_SERVED: ContextVar[str] = ContextVar("adjourn_served", default="")
-
-
-class HasOrigin:
-    """What the audit calls this process."""
-
-    _process: str = ""
-
-    def __init__(self) -> None:
-        self._process = f"{socket.gethostname()}:{os.getpid()}"
-
-    @property
-    def origin(self) -> str:
-        """The machine and the process; while a request is served, also where it came from."""
-        served = _SERVED.get()
-        if served:
-            return f"{self._process} {served}"
-        return self._process
-
-
-@contextmanager
-def serving(request: str) -> Generator[None]:
-    """Whatever is said within, by this task, comes from this request."""
-    token = _SERVED.set(request)
-    try:
-        yield
-    finally:
-        _SERVED.reset(token)
-
-
-class CommandDelivery(HasOrigin):
+class CommandDelivery(OpenRuntime):
     """How `Runtime` delivers commands to runs."""
 
     programs: dict[str, Definition[Any]]
     signatures: Signatures
-
-    @property
-    def store(self) -> Store:
-        """The store."""
-        raise NotImplementedError
-
-    @property
-    def worker(self) -> "RunWorker":
-        """What advances runs in this process."""
-        raise NotImplementedError
 
     async def deliver(self, run_id: str, command: Command, request_id: str = "") -> int:
         """Append a command and wake its run."""

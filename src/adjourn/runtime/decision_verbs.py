@@ -16,11 +16,9 @@ from adjourn.errors import Invalid, StaleDecision, UnknownInterrupt
 from adjourn.runtime.answers import answered
 from adjourn.runtime.arguments import check_by, checked_groups
 from adjourn.runtime.command_delivery import CommandDelivery
-from adjourn.runtime.run import Run
 from adjourn.stores.protocol import Filter
 
 if TYPE_CHECKING:
-    from adjourn.runtime.run import Run
     from adjourn.stores.item_note import NoteVerb
     from adjourn.views.standing_view import StandingView
 
@@ -30,10 +28,6 @@ SEVERAL = 5
 
 class DecisionVerbs(CommandDelivery):
     """What `Runtime` can do with interrupts."""
-
-    async def get(self, run_id: str) -> "Run[Any]":
-        """See `Runtime.get`."""
-        raise NotImplementedError
 
     async def interrupt(
         self, interrupt_id: str | Interrupt, *, run_id: str | None = None

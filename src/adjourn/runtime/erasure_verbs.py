@@ -1,7 +1,7 @@
 """The verb of a runtime that erases a run."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
@@ -15,24 +15,17 @@ from adjourn.stores.erasure import Erasure, Hold, check_hold
 from adjourn.stores.protocol import Filter, Store
 
 if TYPE_CHECKING:
+    from adjourn.runtime.live_relay import LiveText
     from adjourn.stores.ruled_store import Ruled
 
 LISTED = 1000
 """So many later runs of its session are looked at."""
 
 
-class _Forgets(Protocol):
-    def forget(self, run: str) -> None: ...
-
-
-class _Live(Protocol):
-    async def forget(self, run: str) -> bool: ...
-
-
 class ErasureVerbs(PruneVerbs):
     """What `Runtime` can do about what is to be known no more, or must stay known."""
 
-    _live: Any
+    _live: "LiveText | None"
 
     async def erase(
         self, run_id: str, *, by: str, reason: str, whole: bool = False, scrub: bool = True
@@ -62,12 +55,10 @@ class ErasureVerbs(PruneVerbs):
             if found is None:
                 raise
             return found
-        forgets: _Forgets = self.worker
-        live: _Live | None = self._live
         silent = True
         for run in (run_id, *done.turns):
-            forgets.forget(run)
-            silent = (live is None or await live.forget(run)) and silent
+            self.worker.forget(run)
+            silent = (self._live is None or await self._live.forget(run)) and silent
         scrubbed = scrub and await self.store.scrub()
         row = await self.store.get(run_id)
         if row.session:

@@ -5,17 +5,12 @@ from collections.abc import Sequence
 from adjourn.core.halt import check_scope
 from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import Invalid
-from adjourn.runtime.command_delivery import HasOrigin
-from adjourn.stores.protocol import Halt, Store
+from adjourn.runtime.open_runtime import OpenRuntime
+from adjourn.stores.protocol import Halt
 
 
-class HaltVerbs(HasOrigin):
+class HaltVerbs(OpenRuntime):
     """What `Runtime` can do with halts."""
-
-    @property
-    def store(self) -> Store:
-        """The store."""
-        raise NotImplementedError
 
     async def halt(self, scope: str, *, reason: str, by: str) -> list[Halt]:
         """The kill switch: no new call and no new model call starts in what it covers. Returns all

@@ -12,6 +12,7 @@ import msgspec
 from adjourn.core.codec import is_finite
 from adjourn.core.duration import span_of
 from adjourn.core.status import ENDED, Status
+from adjourn.driver.clock import Clock
 from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import (
     Invalid,
@@ -22,8 +23,7 @@ from adjourn.errors import (
     StoreError,
     UnknownRun,
 )
-from adjourn.runtime.checkpoint import Checkpoint
-from adjourn.runtime.command_delivery import HasOrigin
+from adjourn.runtime.open_runtime import OpenRuntime
 from adjourn.stores.erasure import Hold, Pruning, scopes_of
 from adjourn.stores.protocol import Store
 from adjourn.stores.run_row import RunRow
@@ -118,25 +118,12 @@ def kept_for(given: Span, name: str) -> float:
     return span(given, name)
 
 
-class PruneVerbs(HasOrigin):
+class PruneVerbs(OpenRuntime):
     """What `Runtime` can do about what need not be known any more."""
 
     secret: str | None
     archive: Folder | None
-
-    @property
-    def store(self) -> Store:
-        """The store."""
-        raise NotImplementedError
-
-    @property
-    def worker(self) -> Any:
-        """What advances runs in this process."""
-        raise NotImplementedError
-
-    async def get(self, run_id: str) -> Any:
-        """A handle of a run."""
-        raise NotImplementedError
+    clock: Clock
 
     async def prune(
         self,
@@ -264,7 +251,7 @@ class PruneVerbs(HasOrigin):
         if not archive or row.erased:
             return msgspec.structs.replace(wanted, seq=row.seq)
         try:
-            saved: Checkpoint = await (await self.get(row.id)).checkpoint()
+            saved = await (await self.get(row.id)).checkpoint()
         except (UnknownRun, RunErased):  # the next look finds out
             return None
         if saved.key:

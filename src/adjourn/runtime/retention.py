@@ -4,12 +4,9 @@ time."""
 import asyncio
 import logging
 from collections.abc import Mapping
-from typing import Any, Protocol
 
-from adjourn.core.status import Status
-from adjourn.driver.clock import Clock
 from adjourn.errors import AdjournError
-from adjourn.runtime.pruner import Folder, PruneReport, Span, folder_of, retained
+from adjourn.runtime.pruner import Folder, PruneReport, PruneVerbs, Span, folder_of, retained
 from adjourn.stores.erasure import Pruning
 
 log = logging.getLogger("adjourn.retention")
@@ -21,27 +18,11 @@ BY = "retention"
 """Who prunes, says the audit, where nobody but `retain=` asked for it."""
 
 
-class _Prunes(Protocol):
-    clock: Clock
-
-    @property
-    def store(self) -> Any: ...
-
-    async def _prune_old(
-        self,
-        status: Status,
-        wanted: Pruning,
-        archive: str,
-        dry_run: bool = False,
-        most: int = 0,
-    ) -> PruneReport: ...
-
-
 class Retention:
     """The task that prunes. Any number of processes may have one."""
 
     def __init__(
-        self, runtime: _Prunes, retain: Span | Mapping[str, Span] | None, archive: Folder | None
+        self, runtime: PruneVerbs, retain: Span | Mapping[str, Span] | None, archive: Folder | None
     ) -> None:
         self._runtime, self._spans = runtime, retained(retain)
         self._archive = folder_of(archive)

@@ -32,7 +32,6 @@ from adjourn.runtime.checkpoint import Checkpoint, Saved, key_ring, taken_over
 from adjourn.runtime.decision_signer import DecidersSource, Signatures, SigningKeySource
 from adjourn.runtime.definition import Definition, OnChange, check_on_change
 from adjourn.runtime.erasure_verbs import ErasureVerbs, check_content
-from adjourn.runtime.halt_verbs import HaltVerbs
 from adjourn.runtime.joint_decisions import JointDecisionVerbs
 from adjourn.runtime.pruner import Folder, Span
 from adjourn.runtime.run import Run
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
     from adjourn.runtime.live_relay import LiveText
     from adjourn.runtime.resumption import Continuation, Prepared
     from adjourn.runtime.sealer import Sealer
-    from adjourn.runtime.worker_protocol import RunWorker
     from adjourn.stores.secret_keys import KeyRing
     from adjourn.views.numbers_view import NumbersView
     from adjourn.views.run_comparison import RunComparison
@@ -60,7 +58,7 @@ T = TypeVar("T", default=Any)
 log = logging.getLogger("adjourn.runtime")
 
 
-class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, JointDecisionVerbs, ErasureVerbs):
+class Runtime(AdvanceVerb, AuditVerbs, BulkVerbs, JointDecisionVerbs, ErasureVerbs):
     """A store, agents and flows, and all verbs.
 
     Use it as `async with Runtime("sqlite:///adjourn.db", [agent]) as rt:`. Without programs it can
@@ -100,8 +98,6 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, JointDecisionVerbs,
 
     secret: str | None = None
     _on_change: OnChange = "refuse"
-    _store: Store | None = None
-    _worker: "RunWorker | None" = None
     _live: "LiveText | None" = None
     _beginning = run_start.beginning
 
@@ -233,20 +229,6 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, BulkVerbs, JointDecisionVerbs,
         if isinstance(self._address, str):
             return self._address
         return self._address.address
-
-    @property
-    def store(self) -> Store:
-        """The store."""
-        if self._store is None:
-            raise Misused("open the runtime first: `async with Runtime(...) as rt:`")
-        return self._store
-
-    @property
-    def worker(self) -> "RunWorker":
-        """What advances runs in this process."""
-        if self._worker is None:
-            raise Misused("open the runtime first: `async with Runtime(...) as rt:`")
-        return self._worker
 
     def _register(self, program: Definition[Any]) -> None:
         if not isinstance(program, Definition):  # pyright: ignore[reportUnnecessaryIsInstance]

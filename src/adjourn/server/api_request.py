@@ -14,7 +14,7 @@ from starlette.responses import Response
 from adjourn.core.codec import encode, loads
 from adjourn.core.schema import check
 from adjourn.errors import Invalid, InvalidAnswer
-from adjourn.runtime.command_delivery import serving
+from adjourn.runtime.open_runtime import serving
 from adjourn.runtime.runtime import Runtime
 from adjourn.server.problem import Problem
 from adjourn.server.rights import Identity, Right

@@ -43,7 +43,7 @@ from adjourn.core.codec import loads
 from adjourn.core.decision import Decision
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import Conflict, Invalid, InvalidAnswer
-from adjourn.runtime.retry_verbs import Retried
+from adjourn.runtime.joint_decisions import Retried
 from adjourn.runtime.runtime import Runtime
 
 app = typer.Typer()

@@ -21,7 +21,7 @@ from adjourn.errors import (
     StaleDecision,
     UnknownRun,
 )
-from adjourn.runtime.retry_verbs import Retried
+from adjourn.runtime.joint_decisions import Retried
 from adjourn.server.api.bulk import refused_view
 from adjourn.server.api.conflict import conflict
 from adjourn.server.api.decider import check_decider
