@@ -1,9 +1,8 @@
 """Ids: how calls, steps, interrupts, events, forks and workers are named. Only this module builds
 or splits them.
 
-In records, rows and the fold an id is a plain string. `CallId`, `StepId` and `InterruptId` read
-one; the functions beside them do one thing to one id, for the fold and the plan, and take any
-string.
+An id is a plain string. `StepId` and `WorkerId` read one whole; the functions beside them do one
+thing to one id, for the fold and the plan, and take any string.
 
     call       path "/" name, with "!undo" or "!cancel" n for what takes it back:
                2.1  2.0/1.1  pay#0  each#0[3]/pay#0  2.0!undo
@@ -45,9 +44,8 @@ _NAME = r"(?!@)[^/#\[\]!?:\n]+"
 _ACTIVATION = f"{_NAME}#[0-9]+"
 _SEGMENT = rf"(?:{_TURN}|{_ACTIVATION}(?:\[[0-9]+\]|[.]{_NAME})?)"
 _CALL = re.compile(
-    rf"(?:(?P<path>{_SEGMENT}(?:/{_SEGMENT})*)/)?(?P<name>{_TURN}|{_ACTIVATION})(?:!(?P<suffix>undo|cancel(?:0|[1-9][0-9]*)))?"
+    rf"(?:{_SEGMENT}/)*(?:{_TURN}|{_ACTIVATION})(?:!(?:undo|cancel(?:0|[1-9][0-9]*)))?"
 )
-_LAST_NUMBER = re.compile("0|[1-9][0-9]*")
 
 
 # Ids that people choose.
@@ -106,47 +104,6 @@ def checked_event(event: Any) -> str:
 
 
 # Calls, their paths and their labels.
-
-
-class CallId(msgspec.Struct, frozen=True, gc=False):
-    """The id of a call. `path` is where it stands, `name` its own part, `suffix` says how it takes
-    that call back.
-
-    The name is `2.1` for the second tool call of an agent's second turn, `pay#0` for the first
-    activation of a chunk.
-    """
-
-    path: str
-    name: str
-    suffix: str = ""
-
-    @classmethod
-    def parse(cls, text: str) -> "CallId":
-        """Read an id; raises `Invalid` if it is not the id of a call."""
-        found = _CALL.fullmatch(text)
-        if found is None:
-            raise Invalid(f"{text!r:.80} is not the id of a call")
-        return cls(found["path"] or "", found["name"], found["suffix"] or "")
-
-    def __str__(self) -> str:
-        if self.suffix:
-            return f"{self.target}!{self.suffix}"
-        return self.target
-
-    @property
-    def is_undo(self) -> bool:
-        """Whether it takes another call back."""
-        return bool(self.suffix)
-
-    @property
-    def target(self) -> str:
-        """The call that it takes back; itself if it is no undo."""
-        return f"{label_of(self.path)}{self.name}"
-
-    @property
-    def ancestors(self) -> tuple[str, ...]:
-        """The paths from the root down to where it stands."""
-        return ancestors(self.path)
 
 
 def is_call(text: str) -> bool:
@@ -366,71 +323,6 @@ def limits_at(steps: dict[str, float], path: str) -> dict[str, float]:
 
 
 # Interrupts.
-
-
-class InterruptId(msgspec.Struct, frozen=True, gc=False):
-    """The id of an interrupt: the `number`-th question of `subject`, or the one with a `name` that
-    its author gave.
-
-    `run` is "" if a given name is all that is known.
-    """
-
-    run: str
-    subject: StepId | None = None
-    number: int = 0
-    name: str = ""
-
-    @classmethod
-    def parse(cls, text: str, run: str = "") -> "InterruptId":
-        """Read one of an interrupt's names; raises `Invalid` if it is none.
-
-        Args:
-            text: its ref or its `id`; with `run`, also its local id.
-            run: its run's id.
-        """
-        if run:
-            local = local_of(run, text)
-        else:
-            local = text
-        if not run and (ref := split_ref(text)):
-            run, local = ref
-        subject, question, number = local.rpartition("?")
-        if subject and _LAST_NUMBER.fullmatch(number):
-            return cls(run, StepId.parse(subject), int(number))
-        if question or not is_given(local):
-            raise Invalid(f"{text!r:.80} is not the id of an interrupt")
-        return cls(run, name=local)
-
-    @classmethod
-    def of(cls, run: str, subject: str, number: int) -> "InterruptId":
-        """The interrupt of a call's or a step's question.
-
-        Args:
-            run: the run's id.
-            subject: the call or the step.
-            number: how many questions it has had before.
-        """
-        return cls(run, StepId.parse(subject), number)
-
-    @property
-    def local(self) -> str:
-        """Its id inside its run."""
-        if self.subject is None:
-            return self.name
-        return question_id(str(self.subject), self.number)
-
-    @property
-    def public(self) -> str:
-        """Its `id`: what people are shown first."""
-        return public_id(self.run, self.local)
-
-    @property
-    def ref(self) -> str:
-        """Its name that is unique in the store."""
-        return ref_of(self.run, self.local)
-
-    def __str__(self) -> str:
-        return self.public
 
 
 def question_id(of: str, number: int) -> str:
