@@ -6,7 +6,7 @@ from tests.house.defect import Defect, replacing, rewrite, rewriting
 
 from adjourn.core import authority, conversation_state, deadlines, plan, policy, state
 from adjourn.core import flow_events as events
-from adjourn.core.flow_tokens import FlowFold
+from adjourn.core.flow_fold import FlowFold
 from adjourn.core.plan import Plan
 from adjourn.core.records import Asked
 from adjourn.flow.flow_program import FlowProgram

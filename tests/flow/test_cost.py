@@ -10,7 +10,7 @@ import pytest
 from tests.flow.world import started
 
 from adjourn import Flow, FlowContext, Runtime
-from adjourn.core.flow_tokens import FlowFold
+from adjourn.core.flow_fold import FlowFold
 from adjourn.core.plan import plan
 from adjourn.driver import loop
 from adjourn.stores.memory import MemoryStore

@@ -50,29 +50,6 @@ def is_settled(state: State, asked: r.Asked, decided: r.Decided) -> bool:
     return is_filled(gate_of(asked), votes_of(grant.decisions), state.requesters)
 
 
-def forked(state: State, seq: int, record: r.Forked) -> None:
-    """What stands before is another run's: nobody has agreed to anything here, and nobody has
-    paused it."""
-    state.requesters |= frozenset(record.requesters)
-    state.pause, state.parked = None, None
-    state.deaths = state.lost = 0
-    state.grants, state.granted, state.standing = {}, {}, {}
-    for submission in state.submitted.values():  # the provider works for the original
-        state.open.pop(submission.wait, None)
-    state.submitted = {}
-    if state.flow is not None:
-        state.flow.inherited = state.flow.events
-    for interrupt, opened in list(state.open.items()):
-        if opened.record.kind == "approval":
-            del state.open[interrupt]
-    for call in state.live.values():
-        call.grant = ""
-        if call.phase in (Phase.ASKED, Phase.APPROVED):
-            state._phase(call, Phase.NEW)
-    if record.instruction:
-        state._told(seq, record.instruction, record.at)
-
-
 def _stands(state: State, record: r.Asked, decided: r.Decided) -> None:
     """What was decided stands for later calls, or follows a decision that does."""
     if standing := state.standing.get(under(decided)):

@@ -119,16 +119,6 @@ def latest_first(state: "State") -> list[Call]:
     return [*reversed(started(state)), *reversed(state.effects.values())]
 
 
-_SETTLED = (VerifyAnswer.NOT_HAPPENED, VerifyAnswer.GIVEN_UP)
-
-
-def doubtful(call: Call) -> bool:
-    """Whether nobody knows if it happened, also if a person was asked already and has not
-    answered."""
-    asked = call.phase == Phase.ASKED and bool(call.doubt) and call.verified not in _SETTLED
-    return (call.phase == Phase.DOUBT and call.verified != VerifyAnswer.NOT_HAPPENED) or asked
-
-
 def is_undoable(call: Call) -> bool:
     """Whether a cancel undoes it, as far as the journal alone can say. Not if somebody says that it
     did not happen: what it noted as done all the same is for a person to look at."""

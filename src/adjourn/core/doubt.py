@@ -22,23 +22,6 @@ AGAIN = 5
 """So many times a call may come into doubt before a person is asked, whatever its effect allows."""
 
 
-def claimed(state: State, _seq: int, record: r.Claimed) -> None:
-    """Another worker has the run: what was in flight is in doubt, and no body is left at work."""
-    state.epoch = record.epoch
-    state.parked = None
-    if state.resting:
-        state.waited, state.resting = state.waited + max(0.0, record.at - state.resting), 0.0
-    quarantine.claimed(state, lost=record.lost)
-    if record.lost:
-        why = quarantine.SILENT
-    else:
-        why = quarantine.GONE
-    for call in state.live.values():
-        call.left = False
-        if call.phase == Phase.INTENDED and call.id not in state.threads:
-            _in_doubt(state, call, why, 0.0, record.at)
-
-
 def restored(state: State, _seq: int, record: r.Restored) -> None:
     """The journal is a past. What it was about to do may have been done since; it waits until a
     person has looked.
@@ -63,7 +46,7 @@ def restored(state: State, _seq: int, record: r.Restored) -> None:
         call.left = False
         if not call.attempt:
             call.at, call.lost = record.since, True
-        _in_doubt(state, call, record.reason, 0.0, record.at)
+        into_doubt(state, call, record.reason, 0.0, record.at)
     if cancelling:
         return
     for interrupt in approvals.values():
@@ -99,10 +82,10 @@ def doubted(state: State, _seq: int, record: r.Doubted) -> None:
         call.doubt = record.why
         return
     call.left = record.left
-    _in_doubt(state, call, record.why, record.settle, record.at)
+    into_doubt(state, call, record.why, record.settle, record.at)
 
 
-def _in_doubt(state: State, call: Call, why: str, settle: float, at: float) -> None:
+def into_doubt(state: State, call: Call, why: str, settle: float, at: float) -> None:
     call.doubt, call.verified, call.denied = why, VerifyAnswer.NONE, False
     call.doubts += 1
     call.settle, call.settles = settle, at + settle if settle else 0.0
@@ -145,3 +128,13 @@ def _with_late(state: State, item: dict[str, Any]) -> dict[str, Any]:
     if found is None:
         return item
     return {**item, "late": {"error": found.error} if found.error else {"value": found.value}}
+
+
+_SETTLED = (VerifyAnswer.NOT_HAPPENED, VerifyAnswer.GIVEN_UP)
+
+
+def doubtful(call: Call) -> bool:
+    """Whether nobody knows if it happened, also if a person was asked already and has not
+    answered."""
+    asked = call.phase == Phase.ASKED and bool(call.doubt) and call.verified not in _SETTLED
+    return (call.phase == Phase.DOUBT and call.verified != VerifyAnswer.NOT_HAPPENED) or asked

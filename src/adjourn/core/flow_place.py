@@ -1,4 +1,4 @@
-"""Where a call stands in a flow, in words."""
+"""A place in a flow: the path of a chain in its graph, and where a call stands, in words."""
 
 import re
 
@@ -28,3 +28,9 @@ def place_words(call: str) -> tuple[str, ...]:
         if element:
             words.append(f"item {int(element) + 1}")
     return tuple(words)
+
+
+def inside(path: str, at: int, which: str) -> str:
+    """The path of a chain inside the item at a place: `0/3.if.1` is the second branch of what
+    stands fourth in the first."""
+    return f"{path}/{at}.{which}"

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from adjourn.core.flow_place import inside
 from adjourn.core.ids import label_of
 
 
@@ -167,12 +168,6 @@ def branches(item: AnyItem) -> list[tuple[str, list[AnyItem]]]:
 
 def _numbered(before: str, chains: Iterable[list[AnyItem]]) -> list[tuple[str, list[AnyItem]]]:
     return [(f"{before}{number}", items) for number, items in enumerate(chains)]
-
-
-def inside(path: str, at: int, which: str) -> str:
-    """The path of a chain inside the item at a place: `0/3.if.1` is the second branch of what
-    stands fourth in the first."""
-    return f"{path}/{at}.{which}"
 
 
 def chains_of(graph: Graph, before: str = "") -> Iterator[tuple[str, list[AnyItem]]]:

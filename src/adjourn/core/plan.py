@@ -15,8 +15,8 @@ from adjourn.core.action_digest import action_digest
 from adjourn.core.authority import gate_of, groups_of, people, shown_digest
 from adjourn.core.belief import is_vouched
 from adjourn.core.call import VETOED, Call, Phase, answers_of, had_begun
-from adjourn.core.done_calls import doubtful, is_undoable, latest_first, residue, undone
-from adjourn.core.doubt import AGAIN
+from adjourn.core.done_calls import is_undoable, latest_first, residue, undone
+from adjourn.core.doubt import AGAIN, doubtful
 from adjourn.core.failure_likeness import UNAUTHORISED
 from adjourn.core.flow_events import arrived
 from adjourn.core.halt import drop_halted

@@ -9,9 +9,8 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core import command_effects as words
 from adjourn.core import conversation_state as conversation
-from adjourn.core import doubt
+from adjourn.core import doubt, record_effects
 from adjourn.core import flow_events as events
 from adjourn.core import records as r
 from adjourn.core.authority import Vote, goes_on, shapes, votes_of
@@ -39,9 +38,9 @@ from adjourn.core.conversation_state import (
     late_message,
     root_thread,
 )
-from adjourn.core.decision_effects import DECIDED, LOST, forked, is_settled, lapsed, memo_of
+from adjourn.core.decision_effects import DECIDED, LOST, is_settled, lapsed, memo_of
 from adjourn.core.done_calls import Effects
-from adjourn.core.flow_tokens import FlowFold
+from adjourn.core.flow_fold import FlowFold
 from adjourn.core.graph import read_graph
 from adjourn.core.ids import (
     StepId,
@@ -61,7 +60,6 @@ from adjourn.core.record_parts import CancelCause
 from adjourn.core.signatures import Trust
 from adjourn.core.standing_decision import StandingDecision
 from adjourn.core.status import ENDED, Status, after, run_status
-from adjourn.core.tombstone import erased
 from adjourn.core.transcript import Transcript
 from adjourn.core.usage import Usage
 
@@ -533,7 +531,7 @@ def _undoing(record: r.Asked | r.Suspended) -> bool:
 _SHAPING = frozenset({r.Started, r.Decided, r.Said, r.Emitted, r.Resumed, r.Forked})
 _ON: dict[type, Callable[[State, int, Any], None]] = {
     r.Started: State._started,
-    r.Claimed: doubt.claimed,
+    r.Claimed: record_effects.claimed,
     r.Released: State._released,
     r.Replied: conversation.replied,
     r.Broke: conversation.broke,
@@ -553,22 +551,22 @@ _ON: dict[type, Callable[[State, int, Any], None]] = {
     r.Restored: doubt.restored,
     r.Asked: State._asked,
     r.Closed: State._closed,
-    r.Reminded: words.reminded,
+    r.Reminded: record_effects.reminded,
     r.Decided: State._decided,
-    r.PauseAsked: words.pause_asked,
-    r.Resumed: words.resumed,
-    r.CancelAsked: words.cancel_asked,
-    r.Said: words.said,
+    r.PauseAsked: record_effects.pause_asked,
+    r.Resumed: record_effects.resumed,
+    r.CancelAsked: record_effects.cancel_asked,
+    r.Said: record_effects.said,
     r.Emitted: events.emitted,
-    r.Forked: forked,
-    r.Revoked: words.revoked,
-    r.Accepted: words.accepted,
-    r.Upgraded: words.upgraded,
-    r.Erased: erased,
+    r.Forked: record_effects.forked,
+    r.Revoked: record_effects.revoked,
+    r.Accepted: record_effects.accepted,
+    r.Upgraded: record_effects.upgraded,
+    r.Erased: record_effects.erased,
     r.Chapter: begun,
-    r.Parked: words.parked,
-    r.RunCompleted: words.completed,
-    r.RunCancelled: words.completed,
+    r.Parked: record_effects.parked,
+    r.RunCompleted: record_effects.completed,
+    r.RunCancelled: record_effects.completed,
 }
 
 __all__ = [

@@ -8,7 +8,7 @@ from adjourn.bodies.tool_context import PauseOptions, ToolContext
 from adjourn.core.call import Call
 from adjourn.core.codec import decode, encode, plain
 from adjourn.core.duration import Duration, seconds
-from adjourn.core.flow_tokens import FlowScope
+from adjourn.core.flow_fold import FlowScope
 from adjourn.core.graph import Graph
 from adjourn.core.ids import checked_event, local_event
 from adjourn.core.memo_key import MemoKind, is_memo, memo_key, parse_memo

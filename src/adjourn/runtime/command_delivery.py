@@ -4,7 +4,7 @@ and its run woken."""
 from collections.abc import Sequence
 from typing import Any
 
-from adjourn.core.command_effects import Together
+from adjourn.core.record_effects import Together
 from adjourn.core.records import CancelAsked, Command, PauseAsked
 from adjourn.runtime.arguments import has_words
 from adjourn.runtime.decision_signer import Signatures

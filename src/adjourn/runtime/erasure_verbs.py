@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 
 from adjourn.core.records import AnyRecord, Erased
-from adjourn.core.tombstone import tombstone
 from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import Invalid, RunErased, RunPruned, UnknownRun
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.runtime.pruner import PruneVerbs
-from adjourn.stores.erasure import Erasure, Hold, check_hold
+from adjourn.stores.erasure import Erasure, Hold, check_hold, tombstone
 from adjourn.stores.protocol import Filter, Store
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adjourn.core.command_effects import Together
 from adjourn.core.ids import check_imported
 from adjourn.core.program_changes import changes
+from adjourn.core.record_effects import Together
 from adjourn.core.records import Command, Resumed, Said
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status

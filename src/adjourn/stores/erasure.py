@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from adjourn.core.records import Erased
 from adjourn.errors import InvalidDefinition
 
 
@@ -71,3 +72,8 @@ def check_hold(scope: str) -> str:
     raise InvalidDefinition(
         f"a hold's scope must be 'run:ID' or 'label:KEY=VALUE', got {scope!r:.80}"
     )
+
+
+def tombstone(record: Erased) -> str:
+    """What is said of an erased run wherever its content would be."""
+    return f"erased by {record.by or 'somebody'}" + (f": {record.reason}" if record.reason else "")

@@ -8,8 +8,8 @@ import msgspec
 from adjourn.core.record_codec import parse
 from adjourn.core.records import Erased
 from adjourn.core.status import ENDED
-from adjourn.core.tombstone import tombstone
 from adjourn.stores.audit import chain
+from adjourn.stores.erasure import tombstone
 from adjourn.stores.rows import present
 from adjourn.stores.run_row import RunRow
 

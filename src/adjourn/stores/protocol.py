@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from adjourn.core.command_effects import Commands
 from adjourn.core.files import FileRef
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.record_effects import Commands
 from adjourn.core.records import AnyRecord, Fact, Move, Released, Started
 from adjourn.core.signatures import Trust
 from adjourn.core.status import Status

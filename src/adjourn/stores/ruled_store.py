@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from adjourn.core.command_effects import Commands, Together
 from adjourn.core.files import check_blobs, uncarried
+from adjourn.core.record_effects import Commands, Together
 from adjourn.core.records import AnyRecord, Fact, Forked, Move, Released, Started
 from adjourn.errors import UnknownRun
 from adjourn.stores.audit_key import AuditKey

@@ -3,7 +3,8 @@
 import msgspec
 
 from adjourn.core.call import Call, Phase
-from adjourn.core.done_calls import doubtful, is_undoable, residue, started
+from adjourn.core.done_calls import is_undoable, residue, started
+from adjourn.core.doubt import doubtful
 from adjourn.core.state import State
 from adjourn.views.run_view import CallView, Residue
 

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from adjourn.core.call import Phase
-from adjourn.core.flow_tokens import Place
+from adjourn.core.flow_fold import Place
+from adjourn.core.flow_place import inside
 from adjourn.core.graph import (
     AgentItem,
     AnyItem,
@@ -20,7 +21,6 @@ from adjourn.core.graph import (
     MatchItem,
     SideItem,
     branches,
-    inside,
 )
 from adjourn.core.ids import is_within, label_of, path_of
 from adjourn.core.state import State

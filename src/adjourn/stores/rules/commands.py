@@ -20,11 +20,11 @@ from adjourn.core.authority import (
     seated,
 )
 from adjourn.core.codec import legible
-from adjourn.core.command_effects import Commands, Together
 from adjourn.core.decision import INSTEAD, chosen, is_instead, word_of
 from adjourn.core.files import MARK
 from adjourn.core.ids import local_event, public_id
 from adjourn.core.record_codec import dump, parse
+from adjourn.core.record_effects import Commands, Together
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.records import (
     Accepted,

@@ -9,9 +9,8 @@ from adjourn.core.record_codec import parse
 from adjourn.core.record_parts import Ref
 from adjourn.core.records import Erased
 from adjourn.core.status import ENDED
-from adjourn.core.tombstone import tombstone
 from adjourn.errors import AdjournError, Refused, UnknownRun
-from adjourn.stores.erasure import Erasure
+from adjourn.stores.erasure import Erasure, tombstone
 from adjourn.stores.rules.holds import held
 from adjourn.stores.rules.journal import append
 from adjourn.stores.rules.names import check_names

@@ -2,7 +2,7 @@
 
 import pytest
 
-from adjourn.core.command_effects import Together
+from adjourn.core.record_effects import Together
 from adjourn.core.records import CancelAsked, Command, Decided, PauseAsked, Resumed, Said
 from adjourn.core.status import Status
 from adjourn.errors import (

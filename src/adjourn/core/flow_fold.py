@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from adjourn.core.flow_events import FlowClosing, Heard
+from adjourn.core.flow_place import inside
 from adjourn.core.flow_state_changes import apply
 from adjourn.core.graph import (
     AgentItem,
@@ -24,7 +25,6 @@ from adjourn.core.graph import (
     MatchItem,
     SideItem,
     chains_of,
-    inside,
     meetings,
 )
 from adjourn.core.ids import activation_id, branch_label, element_label, label_of, split_event

@@ -1,4 +1,5 @@
-"""What people's words mean for a run, decisions excepted; and how it comes to rest or ends."""
+"""What a record means for a run that is no step of a program and no decision: it is taken, paused,
+spoken to, forked, comes to rest, ends, is erased. With it, what can be delivered to a run."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import msgspec
 from adjourn.core import quarantine
 from adjourn.core import records as r
 from adjourn.core import upgraded_journal as upgrading
-from adjourn.core.call import questions
+from adjourn.core.call import Phase, questions
+from adjourn.core.doubt import into_doubt
 from adjourn.core.status import Status
 
 if TYPE_CHECKING:
@@ -97,3 +99,54 @@ def completed(state: State, _seq: int, record: r.RunCompleted | r.RunCancelled) 
     state.ended = record
     state.open.clear()
     state.owed.clear()
+
+
+def erased(state: State, seq: int, record: r.Erased) -> None:
+    """Whatever was folded before, this is all there is: a state that somebody kept says no more
+    than a new one."""
+    state.become(type(state)(state.trust))
+    state.run, state.started = (
+        record.run,
+        r.Started(run=record.run, kind=record.kind, program=record.program),
+    )
+    state.status, state.seq, state.at, state.erased = Status(record.status), seq, record.at, record
+
+
+def claimed(state: State, _seq: int, record: r.Claimed) -> None:
+    """Another worker has the run: what was in flight is in doubt, and no body is left at work."""
+    state.epoch = record.epoch
+    state.parked = None
+    if state.resting:
+        state.waited, state.resting = state.waited + max(0.0, record.at - state.resting), 0.0
+    quarantine.claimed(state, lost=record.lost)
+    if record.lost:
+        why = quarantine.SILENT
+    else:
+        why = quarantine.GONE
+    for call in state.live.values():
+        call.left = False
+        if call.phase == Phase.INTENDED and call.id not in state.threads:
+            into_doubt(state, call, why, 0.0, record.at)
+
+
+def forked(state: State, seq: int, record: r.Forked) -> None:
+    """What stands before is another run's: nobody has agreed to anything here, and nobody has
+    paused it."""
+    state.requesters |= frozenset(record.requesters)
+    state.pause, state.parked = None, None
+    state.deaths = state.lost = 0
+    state.grants, state.granted, state.standing = {}, {}, {}
+    for submission in state.submitted.values():  # the provider works for the original
+        state.open.pop(submission.wait, None)
+    state.submitted = {}
+    if state.flow is not None:
+        state.flow.inherited = state.flow.events
+    for interrupt, opened in list(state.open.items()):
+        if opened.record.kind == "approval":
+            del state.open[interrupt]
+    for call in state.live.values():
+        call.grant = ""
+        if call.phase in (Phase.ASKED, Phase.APPROVED):
+            state._phase(call, Phase.NEW)
+    if record.instruction:
+        state._told(seq, record.instruction, record.at)
