@@ -93,6 +93,7 @@ SLOW = (
     "guests/test_resume_twice.py",
     "house/test_again.py",
     "house/test_alone.py",
+    "house/test_commits.py::test_every_subject_says_what_changes",
     "house/test_defects.py",
     "house/test_house_page.py",
     "house/test_import_is_light.py",

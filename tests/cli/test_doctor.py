@@ -16,6 +16,7 @@ from tests.cli.conftest import SECONDS, Run, begin
 from tests.cli.test_run import reached
 
 from adjourn import Agent, Policy, Runtime, ask
+from adjourn.stores.audit import Evidenced
 from adjourn.stores.outbox import DeliveryAttempt, Endpoint
 from adjourn.stores.sqlite import SQLiteStore
 
@@ -168,3 +169,8 @@ def test_it_says_whether_decisions_are_signed(adjourn: Run, waiting: str) -> Non
     asyncio.run(require())
     said = findings(adjourn)["decisions"]
     assert said["details"]["signed"] is True and "--deciders" in said["text"]
+
+
+@pytest.mark.parametrize("part", Evidenced)
+def test_what_a_run_has_beside_its_audit_is_counted_as_its_journal(part: Evidenced) -> None:
+    assert part.is_of_run is (part in {Evidenced.JOURNAL, Evidenced.ROWS, Evidenced.FILES})

@@ -24,6 +24,7 @@ from adjourn.stores.memory import MemoryStore
 from adjourn.stores.outbox import TOPICS, Endpoint
 from adjourn.stores.own_endpoint import OwnChoice, OwnEndpoint, QuietHours
 from adjourn.stores.protocol import Filter, Store
+from adjourn.views.api_answers import LetterView
 
 NIGHT = QuietHours(20 * 60, 7 * 60, "Europe/Oslo")
 EVENING, MORNING = 1_800_000_000.0 + 13 * 3600, 1_800_000_000.0 + 22 * 3600
@@ -258,6 +259,7 @@ async def test_in_quiet_hours_it_waits_until_they_end_and_a_halt_does_not(
         await sender(store, users).once()
         [letter] = await store.letters("due")
         assert (service.told, letter.error, letter.due_at) == ([], "quiet hours", MORNING)
+        assert LetterView.of(letter).is_held
         await store.halt("*", by="ben", reason="fire")
         await sender(store, users).once()
         assert [browser.message(told)["title"] for told in service.told] == ["* was halted"]

@@ -10,7 +10,7 @@ from adjourn.core.decision import Decision
 from adjourn.core.standing_decision import Standing
 from adjourn.testing import ScriptedModel, call
 from adjourn.testing.env import env
-from adjourn.views.policy_view import RuleUse, policies, rules_of
+from adjourn.views.policy_view import RuleUse, parts_of, policies, rules_of
 
 ASK, LIMIT = "ask pay", 60.0
 
@@ -110,3 +110,17 @@ async def test_an_expiry_is_counted_as_one() -> None:
         assert isinstance(await run.wait(LIMIT), Completed)
         use = next(use for rule, use in (await uses(e.runtime)).items() if rule.startswith(ASK))
         assert (use.expired, use.asked) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("rule", "verdict", "matches"),
+    [
+        ("ask pay", "ask", "pay"),
+        ("allow look* when n <= 3", "allow", "look* when n <= 3"),
+        ("deny *", "deny", "*"),
+        ("default deny", "deny", ""),
+        ("pay: two people", "ask", "pay: two people"),
+    ],
+)
+def test_a_rule_is_given_in_parts_so_that_nobody_reads_its_words(rule: str, verdict: str, matches: str) -> None:
+    assert parts_of(rule) == (verdict, matches)

@@ -62,7 +62,7 @@ function Delivery({ letters, name }: { letters: readonly Letter[] | null; name: 
   const dead = mine.filter((l) => l.state === "dead");
   const last = (dead.length ? dead : mine).at(-1);
   if (!last) return <span class="sm done row">{"nothing undelivered"}</span>;
-  const held = mine.every((l) => l.error === "quiet hours");
+  const held = mine.every((l) => l.is_held);
   return (
     <span class={`sm row ${dead.length ? "fail" : held ? "t3" : "wait"}`}>
       {dead.length ? `${dead.length} not delivered` : held ? `${mine.length} kept for after quiet hours` : `${mine.length} waiting`}

@@ -19,7 +19,7 @@ const PARTS = [
   ["expired", "expired", "fill:url(#rule-hatch)"],
   ["open", "open", "fill:var(--wait-m)"],
 ] as const;
-const VERDICTS: Record<string, readonly [tone: string, glyph: string, word: string]> = {
+const VERDICTS: Record<RuleUse["verdict"], readonly [tone: string, glyph: string, word: string]> = {
   ask: ["wait", "wait", "Ask"],
   allow: ["done", "done", "Allow"],
   deny: ["fail", "cancel", "Deny"],
@@ -66,10 +66,7 @@ export function Policies() {
 
 /** A rule as it is written, its verdict first: that it asks is what one looks for. */
 function Row({ use, most }: { use: RuleUse; most: number }) {
-  const text = use.rule.replace(/^default /, "");
-  const verb = text.split(" ", 1)[0] ?? "";
-  const [tone, glyph, word] = VERDICTS[verb] ?? VERDICTS.ask!;
-  const rest = use.rule.startsWith("default ") ? "anything else" : verb in VERDICTS ? text.slice(verb.length + 1) : text;
+  const [tone, glyph, word] = VERDICTS[use.verdict];
   return (
     <tr data-rule={use.rule}>
       <th scope="row">
@@ -77,7 +74,7 @@ function Row({ use, most }: { use: RuleUse; most: number }) {
           <Icon name={glyph} /> {word}
         </span>{" "}
         <span class="mono sm">
-          <Visible text={rest} />
+          <Visible text={use.matches || "anything else"} />
         </span>
         <div class="sm t3">
           <Visible text={use.agent} />
@@ -85,7 +82,7 @@ function Row({ use, most }: { use: RuleUse; most: number }) {
         </div>
       </th>
       <td class={`num ${use.asked ? "" : "zero"}`}>{many(use.asked)}</td>
-      <td class="rule-came">{use.asked || use.stood ? <Came use={use} most={most} /> : <span class="t3">{verb === "ask" ? "has not asked yet" : "asks no one"}</span>}</td>
+      <td class="rule-came">{use.asked || use.stood ? <Came use={use} most={most} /> : <span class="t3">{use.verdict === "ask" ? "has not asked yet" : "asks no one"}</span>}</td>
     </tr>
   );
 }

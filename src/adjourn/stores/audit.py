@@ -7,6 +7,7 @@ one cannot vanish, are the seals (`stores.seals`).
 
 import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from enum import StrEnum
 from typing import Any, cast
 
 import msgspec
@@ -193,15 +194,35 @@ def placed(place: str) -> tuple[float, str, int]:
         ) from None
 
 
-NUMBERED = ("seal", "seals", "anchor")
+class Evidenced(StrEnum):
+    """What is compared with the chains, as a sentence about it begins."""
+
+    AUDIT = "audit of"
+    JOURNAL = "journal of"
+    ROWS = "rows of"
+    FILES = "files of"
+    HALT = "halt"
+    HOLD = "hold"
+    ENDPOINT = "endpoint"
+    SIGNING = "signing"
+    SEAL = "seal"
+    SEALS = "seals"
+    ANCHOR = "anchor"
+
+    @property
+    def is_of_run(self) -> bool:
+        """Whether it is what a run has beside its audit."""
+        return self in (Evidenced.JOURNAL, Evidenced.ROWS, Evidenced.FILES)
+
+
+NUMBERED = (Evidenced.SEAL, Evidenced.SEALS, Evidenced.ANCHOR)
 """What has a number and no scope."""
 
 
 class BrokenChain(msgspec.Struct, frozen=True):
-    """A place that is not as it was written. `what` is a chain, a row, a seal or an anchor; `n` is
-    the line, if there is one."""
+    """A place that is not as it was written. `n` is the line, if there is one."""
 
-    what: str
+    what: Evidenced
     scope: str
     n: int
     why: str
@@ -217,7 +238,7 @@ class BrokenChain(msgspec.Struct, frozen=True):
 
 
 def verify(
-    what: str,
+    what: Evidenced,
     scope: str,
     rows: Iterable[tuple[int, str | None, bytes]],
     last: tuple[int, bytes],

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adjourn.stores.audit import AuditLine, BrokenChain, chain
+from adjourn.stores.audit import AuditLine, BrokenChain, Evidenced, chain
 from adjourn.stores.protocol import Store
 
 
@@ -47,13 +47,13 @@ async def _broken(store: Store, scope: str, lines: Sequence[AuditLine]) -> Broke
     read = await store.audit(scope, after=count, limit=last - count)
     for line in read:
         if line.n != count + 1:
-            return BrokenChain("audit of", scope, count + 1, "it is missing")
+            return BrokenChain(Evidenced.AUDIT, scope, count + 1, "it is missing")
         count = line.n
         if line.n >= first and chain(head, line.body) != line.head:
             return BrokenChain(
-                "audit of", scope, line.n, "it was edited, or moved here from elsewhere"
+                Evidenced.AUDIT, scope, line.n, "it was edited, or moved here from elsewhere"
             )
         head = line.head
     if count != last:
-        return BrokenChain("audit of", scope, count + 1, "it is missing")
+        return BrokenChain(Evidenced.AUDIT, scope, count + 1, "it is missing")
     return None

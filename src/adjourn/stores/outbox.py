@@ -29,6 +29,10 @@ class Endpoint(msgspec.Struct, frozen=True):
     at: float = 0.0
 
 
+HELD = "quiet hours"
+"""Why a letter to one person waits, if nothing is wrong with it."""
+
+
 class Notification(msgspec.Struct, frozen=True):
     """One event for one endpoint. `state` is `due`, or `dead` when nobody will try again."""
 

@@ -20,7 +20,7 @@ from adjourn.core.record_codec import parse
 from adjourn.core.records import AnyRecord, Replied, Started
 from adjourn.core.upgrade_rule import objections
 from adjourn.errors import AdjournError, KeyMissing
-from adjourn.stores.audit import SECURITY, BrokenChain, verify
+from adjourn.stores.audit import SECURITY, BrokenChain, Evidenced, verify
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Hold
 from adjourn.stores.erasure_check import Line, flaws
@@ -191,9 +191,9 @@ class _Check:
         self._erased: dict[str, int] = {}  # and the records that say so
         # the last lines of the audits of runs that were pruned
         self._pruned: dict[str, dict[str, Any]] = {}
-        self._broken: set[tuple[str, str]] = set()
+        self._broken: set[tuple[Evidenced, str]] = set()
 
-    def _say(self, what: str, scope: str, number: int, why: str) -> None:
+    def _say(self, what: Evidenced, scope: str, number: int, why: str) -> None:
         self._broken.add((what, scope))
         self._found.append(BrokenChain(what, scope, number, why))
 
@@ -201,14 +201,14 @@ class _Check:
         self._audits()
         self._journals()
         for scope in sorted({*self._lines} - {*self._records, *self._pruned, "", SECURITY}):
-            self._say("journal of", scope, 1, "the run is missing")
+            self._say(Evidenced.JOURNAL, scope, 1, "the run is missing")
         for stray in self._evidence.strays():
             self._say(stray.what, stray.scope, stray.n, stray.why)
         self._seals()
         self._unsealed()
         self._signing()
-        self._switches("halt", "halt", "unhalt", self._evidence.halts())
-        self._switches("hold", HOLD, LIFT, self._evidence.holds())
+        self._switches(Evidenced.HALT, "halt", "unhalt", self._evidence.halts())
+        self._switches(Evidenced.HOLD, HOLD, LIFT, self._evidence.holds())
         self._endpoints()
 
     # Chains and rows
@@ -216,8 +216,8 @@ class _Check:
     def _audits(self) -> None:
         for scope, number, head in self._evidence.scopes():
             self._lines[scope] = number
-            if broken := verify("audit of", scope, self._listened(scope), (number, head)):
-                self._say("audit of", scope, broken.n, broken.why)
+            if broken := verify(Evidenced.AUDIT, scope, self._listened(scope), (number, head)):
+                self._say(Evidenced.AUDIT, scope, broken.n, broken.why)
 
     def _listened(self, scope: str) -> Iterator[Line]:
         """The lines of an audit; on the way, those that erased or pruned its run are taken down."""
@@ -240,17 +240,19 @@ class _Check:
                 continue
             self._records[row.id] = row.seq
             if row.id in self._pruned:
-                self._say("rows of", row.id, 0, "it was pruned, and is here")
+                self._say(Evidenced.ROWS, row.id, 0, "it was pruned, and is here")
             if row.id not in self._lines:
-                self._say("audit of", row.id, 1, "all of it is missing")
+                self._say(Evidenced.AUDIT, row.id, 1, "all of it is missing")
             journal = list(self._evidence.journal(row))
             self._salts[row.id] = row.salt
             if row.erased or row.id in self._erasing:
                 self._erased[row.id] = row.seq
                 for seq, why in flaws(row, journal, self._asks(row), self._erasing.get(row.id)):
-                    self._say("journal of" if seq else "rows of", row.id, seq, why)
-            elif broken := verify("journal of", row.id, journal, (row.seq, row.head), row.salt):
-                self._say("journal of", row.id, broken.n, broken.why)
+                    self._say(Evidenced.JOURNAL if seq else Evidenced.ROWS, row.id, seq, why)
+            elif broken := verify(
+                Evidenced.JOURNAL, row.id, journal, (row.seq, row.head), row.salt
+            ):
+                self._say(Evidenced.JOURNAL, row.id, broken.n, broken.why)
             else:
                 self._rows(row, journal)
 
@@ -276,16 +278,16 @@ class _Check:
                 self._found.unread += 1
                 return
             except (msgspec.MsgspecError, AdjournError, ValueError) as e:
-                self._say("journal of", row.id, seq, f"it makes no sense there: {e}")
+                self._say(Evidenced.JOURNAL, row.id, seq, f"it makes no sense there: {e}")
                 return
         try:
             unequal = disagreements(row, self._evidence.interrupts(row), replay)
         except ValueError as e:
             unequal = [f"they cannot be read: {e}"]
         for wrong in unequal:
-            self._say("rows of", row.id, 0, wrong)
+            self._say(Evidenced.ROWS, row.id, 0, wrong)
         for wrong in objections(records):
-            self._say("journal of", row.id, 0, wrong)
+            self._say(Evidenced.JOURNAL, row.id, 0, wrong)
         self._files(row, records)
 
     def _files(self, row: RunRow, records: Sequence[AnyRecord]) -> None:
@@ -295,7 +297,7 @@ class _Check:
         for digest, data in self._evidence.blobs(row):
             there.add(digest)
             if hashlib.sha256(opened_bytes(row.salt, data)).hexdigest() != digest:
-                self._say("files of", row.id, 0, f"the bytes of {digest:.16} were changed")
+                self._say(Evidenced.FILES, row.id, 0, f"the bytes of {digest:.16} were changed")
         for seq, record in enumerate(records, 1):
             if isinstance(record, Started):
                 named = digests((record.input, record.history))
@@ -305,7 +307,10 @@ class _Check:
                 continue
             for digest in sorted(named - there):
                 self._say(
-                    "files of", row.id, seq, f"it names the file {digest:.16}, which is not there"
+                    Evidenced.FILES,
+                    row.id,
+                    seq,
+                    f"it names the file {digest:.16}, which is not there",
                 )
 
     # Seals
@@ -313,7 +318,7 @@ class _Check:
     def _seals(self) -> None:
         store, last = self._evidence.store_id(), Seal(0, 0.0, b"", "", b"")
         if not store:
-            self._say("seals", "", 0, "the id of the store is missing")
+            self._say(Evidenced.SEALS, "", 0, "the id of the store is missing")
         for seal in self._evidence.seals():
             self._seal(store, last, seal)
             last = seal
@@ -321,21 +326,26 @@ class _Check:
             self._found.seal = last
         if self._found.keys and self._found.signed_from is None and self._lines:
             kids = ", ".join(key.kid for key in self._found.keys)
-            self._say("seals", "", 0, f"none is signed by {kids}")
+            self._say(Evidenced.SEALS, "", 0, f"none is signed by {kids}")
         if (anchor := self._found.anchor) is not None and anchor.k > last.k:
             why = (
                 f"there is no such seal, the last one is {last.k}: this is an older copy "
                 f"of the store, or it was cut"
             )
-            self._say("anchor", "", anchor.k, self._restoration(anchor) or why)
+            self._say(Evidenced.ANCHOR, "", anchor.k, self._restoration(anchor) or why)
 
     def _seal(self, store: str, last: Seal, seal: Seal) -> None:
         if seal.k != last.k + 1:
-            self._say("seal", "", last.k + 1, f"it is missing: seal {seal.k} follows seal {last.k}")
+            self._say(
+                Evidenced.SEAL,
+                "",
+                last.k + 1,
+                f"it is missing: seal {seal.k} follows seal {last.k}",
+            )
         elif seal.prev != last.hash:
-            self._say("seal", "", seal.k, "it does not follow from the seal before it")
+            self._say(Evidenced.SEAL, "", seal.k, "it does not follow from the seal before it")
         if seal.hash != seal_hash(store, seal.k, seal.at, seal.prev, seal.body):
-            self._say("seal", "", seal.k, "it was edited, or belongs to another store")
+            self._say(Evidenced.SEAL, "", seal.k, "it was edited, or belongs to another store")
             return
         self._signature(seal)
         self._anchored(store, seal)
@@ -351,16 +361,16 @@ class _Check:
         if key is not None and key.fits(seal.hash, seal.sig):
             self._found.signed_from = self._found.signed_from or seal
         elif key is not None:
-            self._say("seal", "", seal.k, f"its signature is not of {seal.kid}")
+            self._say(Evidenced.SEAL, "", seal.k, f"its signature is not of {seal.kid}")
         elif seal.kid:
             self._say(
-                "seal",
+                Evidenced.SEAL,
                 "",
                 seal.k,
                 f"it is signed by {seal.kid:.64}, which is none of the given keys",
             )
         elif self._found.signed_from is not None:
-            self._say("seal", "", seal.k, "it is not signed, and those before it are")
+            self._say(Evidenced.SEAL, "", seal.k, "it is not signed, and those before it are")
 
     def _key(self, kid: str) -> AuditKey | None:
         for key in self._found.keys:
@@ -374,17 +384,20 @@ class _Check:
             return
         if anchor.store != store:
             self._say(
-                "anchor", "", anchor.k, f"it is of the store {anchor.store}; this one is {store}"
+                Evidenced.ANCHOR,
+                "",
+                anchor.k,
+                f"it is of the store {anchor.store}; this one is {store}",
             )
         elif anchor.hash != seal.hash.hex() or anchor.at != seal.at:
             why = (
                 "the seal of this number is not the one that it names: what was sealed up "
                 "to then was changed"
             )
-            self._say("anchor", "", anchor.k, self._restoration(anchor) or why)
+            self._say(Evidenced.ANCHOR, "", anchor.k, self._restoration(anchor) or why)
         key = self._key(anchor.kid)
         if key is not None and not key.fits(bytes.fromhex(anchor.hash), _base64(anchor.sig)):
-            self._say("anchor", "", anchor.k, f"its signature is not of {anchor.kid}")
+            self._say(Evidenced.ANCHOR, "", anchor.k, f"its signature is not of {anchor.kid}")
 
     def _restoration(self, anchor: Anchor) -> str:
         """Why its seal is not here any more, if somebody restored a backup afterwards that did not
@@ -404,14 +417,14 @@ class _Check:
         line = self._evidence.line(entry.scope, entry.line)
         record = self._evidence.record_head(entry.scope, entry.record)
         for what, number, head, sealed in (
-            ("audit of", entry.line, line[2] if line else None, entry.line_head),
-            ("journal of", entry.record, record, entry.record_head),
+            (Evidenced.AUDIT, entry.line, line[2] if line else None, entry.line_head),
+            (Evidenced.JOURNAL, entry.record, record, entry.record_head),
         ):
             if not number or (what, entry.scope) in self._broken:
                 continue
-            if what == "journal of" and number < self._erased.get(entry.scope, 0):
+            if what == Evidenced.JOURNAL and number < self._erased.get(entry.scope, 0):
                 continue  # its hash went with its content
-            if what == "journal of" and (pruned := self._pruned.get(entry.scope)) is not None:
+            if what == Evidenced.JOURNAL and (pruned := self._pruned.get(entry.scope)) is not None:
                 self._against_pruned(seal, entry, pruned)
                 continue
             if head is None:
@@ -435,11 +448,11 @@ class _Check:
             why = (
                 f"it was pruned as something else than what seal {seal.k} ({_when(seal.at)}) names"
             )
-            self._say("journal of", entry.scope, entry.record, why)
+            self._say(Evidenced.JOURNAL, entry.scope, entry.record, why)
 
-    def _names(self, what: str, scope: str, head: bytes) -> tuple[str, ...]:
+    def _names(self, what: Evidenced, scope: str, head: bytes) -> tuple[str, ...]:
         """How a seal may name a hash; older ones named also a journal's as it is."""
-        if what == "journal of":
+        if what == Evidenced.JOURNAL:
             salt = self._salts.get(scope, b"")
         else:
             salt = b""
@@ -461,7 +474,7 @@ class _Check:
             self._found.oldest = min(self._found.oldest or at, at)
             if scope not in touched:
                 self._say(
-                    "audit of",
+                    Evidenced.AUDIT,
                     scope,
                     sealed + 1,
                     "it is not sealed and not marked for the next seal",
@@ -477,14 +490,22 @@ class _Check:
             meant = entry["verb"] == REQUIRE
         if meant and not self._evidence.is_signed():
             self._say(
-                "signing", "", 0, "decisions without a seal are taken, and nobody allowed that"
+                Evidenced.SIGNING,
+                "",
+                0,
+                "decisions without a seal are taken, and nobody allowed that",
             )
         elif self._evidence.is_signed() and not meant:
             self._say(
-                "signing", "", 0, "decisions without a seal are refused, and nobody asked for that"
+                Evidenced.SIGNING,
+                "",
+                0,
+                "decisions without a seal are refused, and nobody asked for that",
             )
 
-    def _switches(self, what: str, on: str, off: str, switches: Iterable[Halt | Hold]) -> None:
+    def _switches(
+        self, what: Evidenced, on: str, off: str, switches: Iterable[Halt | Hold]
+    ) -> None:
         """Halts or holds: those are on that somebody set and nobody lifted."""
         meant: dict[str, tuple[str, str, float]] = {}
         for entry in self._global(on, off):
@@ -520,12 +541,12 @@ class _Check:
         }
         for name in sorted({*meant, *there}):
             if name not in there:
-                self._say("endpoint", name, 0, "it is gone, and nobody removed it")
+                self._say(Evidenced.ENDPOINT, name, 0, "it is gone, and nobody removed it")
             elif name not in meant:
-                self._say("endpoint", name, 0, "it is told of events, and nobody added it")
+                self._say(Evidenced.ENDPOINT, name, 0, "it is told of events, and nobody added it")
             elif meant[name] and there[name] != meant[name]:
                 self._say(
-                    "endpoint",
+                    Evidenced.ENDPOINT,
                     name,
                     0,
                     "its address, secret or topics are not those that were added",

@@ -9,7 +9,7 @@ import msgspec
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.rebuilt_requests import SentRequest
 from adjourn.core.records import AnyRecord
-from adjourn.stores.outbox import Endpoint, Notification
+from adjourn.stores.outbox import HELD, Endpoint, Notification
 from adjourn.stores.own_endpoint import own_endpoint
 from adjourn.stores.protocol import Halt
 from adjourn.stores.verification import Verification
@@ -214,7 +214,8 @@ class TestedEndpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LetterView(msgspec.Struct, frozen=True, kw_only=True):
-    """A notification that has not arrived."""
+    """A notification that has not arrived. `is_held`: it waits for somebody's quiet hours to end, and
+    nothing is wrong with it."""
 
     n: int
     id: str
@@ -226,6 +227,7 @@ class LetterView(msgspec.Struct, frozen=True, kw_only=True):
     tries: int
     due_at: float
     error: str
+    is_held: bool
 
     @classmethod
     def of(cls, letter: Notification) -> "LetterView":
@@ -241,6 +243,7 @@ class LetterView(msgspec.Struct, frozen=True, kw_only=True):
             tries=letter.tries,
             due_at=letter.due_at,
             error=letter.error,
+            is_held=letter.error == HELD,
         )
 
 

@@ -2,7 +2,7 @@
 more."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -18,6 +18,8 @@ MOST = 5_000
 PAGE = 500
 PERIOD = 30 * 86_400.0
 """Seconds that are looked back, where nothing else is said."""
+OTHERWISE = "default "
+"""How the last line of a policy begins: what is done where no rule matches."""
 COUNTED = {"approve": "approved", "deny": "denied", "instead": "answered"}
 """Under which word a verdict on an approval is counted."""
 
@@ -26,11 +28,14 @@ class RuleUse(msgspec.Struct, frozen=True, kw_only=True):
     """A rule of an agent, and what came of its questions. `is_defined`: the agent that is known
     here has it now; another version of it had it otherwise. `asked` is the sum of those from
     `approved` to `open`, which wait at this moment. `stood`: calls that a standing decision
-    answered; no one was asked.
+    answered; no one was asked. `verdict` and `matches` are the rule in parts: what it says, and of
+    what; empty: of whatever no other rule is about.
     """
 
     agent: str
     rule: str
+    verdict: Literal["allow", "ask", "deny"]
+    matches: str
     is_defined: bool
     asked: int
     approved: int
@@ -39,6 +44,21 @@ class RuleUse(msgspec.Struct, frozen=True, kw_only=True):
     expired: int
     open: int
     stood: int
+
+
+def parts_of(rule: str) -> tuple[Literal["allow", "ask", "deny"], str]:
+    """What a rule says, and of what; it may be one of an older version, which began otherwise.
+
+    Args:
+        rule: as it is written.
+    """
+    text = rule.removeprefix(OTHERWISE)
+    verdict, _, matches = text.partition(" ")
+    if verdict not in ("allow", "ask", "deny"):
+        return "ask", rule
+    if text != rule:
+        matches = ""
+    return cast('Literal["allow", "ask", "deny"]', verdict), matches
 
 
 class PolicyView(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,12 +175,15 @@ class _Counts:
         """The rules, by agent, those that asked most first."""
         found: list[RuleUse] = []
         for (agent, rule), counts in self._found.items():
+            verdict, matches = parts_of(rule)
             words = ("approved", "denied", "answered", "expired", "open")
             each = {word: counts.get(word, 0) for word in words}
             found.append(
                 RuleUse(
                     agent=agent,
                     rule=rule,
+                    verdict=verdict,
+                    matches=matches,
                     is_defined=(agent, rule) in self._defined,
                     asked=sum(each.values()),
                     stood=counts.get("stood", 0),

@@ -137,8 +137,7 @@ async def is_whole(database: Database, db: str | None, *, deep: bool) -> list[Fi
     journals: list[str] = []
     audit: list[str] = []
     for place in checked:
-        of_runs = place.what in ("journal of", "rows of")
-        (journals if of_runs else audit).append(str(place))
+        (journals if place.what.is_of_run else audit).append(str(place))
     for name, places, said in (
         ("journals", journals, f"{count(runs, 'journal')} checked, none broken"),
         ("audit", audit, str(checked)),

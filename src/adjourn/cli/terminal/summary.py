@@ -89,13 +89,12 @@ class EndReport:
         self._output(outcome.status, None)
         db, run = self.place.db, self.run_id
         if outcome.status == "paused":
-            at = next(
-                (s.call_id for s in reversed(self.view.timeline.steps) if s.call_id), "the start"
-            )
-            if at != "the start":
+            steps = reversed(self.view.timeline.steps)
+            at = next((step.call_id for step in steps if step.call_id), "")
+            if at:
                 where = f"step {visible(at)}"
             else:
-                where = at
+                where = "the start"
             say(
                 Text.assemble(
                     sentence_mark("paused"), f" at {where}. Nothing is lost, nothing is running."

@@ -25,7 +25,7 @@ from adjourn.server.notifications.own_delivery import (
     held_until,
 )
 from adjourn.server.notifications.web_push import VapidKey
-from adjourn.stores.outbox import DeliveryAttempt, Endpoint, Notification
+from adjourn.stores.outbox import HELD, DeliveryAttempt, Endpoint, Notification
 from adjourn.stores.own_endpoint import OwnChoice, OwnEndpoint, own_endpoint
 from adjourn.stores.protocol import Filter, Store
 
@@ -281,7 +281,7 @@ class NotificationSender:
         if not await self._own.concerns(who, own.choice, data, item):
             return done
         if until := held_until(own.choice, letter.topic, item, self._store.now()):
-            return DeliveryAttempt(letter.n, letter.tries, "quiet hours", until)
+            return DeliveryAttempt(letter.n, letter.tries, HELD, until)
         title, text = chat.words(letter.topic, data, "", item, details=self._details)
         if endpoint.kind == "apprise":
             where = f"\nLook at it: {link}" if (link := self._link(data)) else ""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import starmap
 from typing import Any
 
-from adjourn.stores.audit import BrokenChain
+from adjourn.stores.audit import BrokenChain, Evidenced
 from adjourn.stores.erasure import Hold
 from adjourn.stores.erasure_check import Line
 from adjourn.stores.outbox import Endpoint
@@ -56,8 +56,11 @@ class PostgresEvidence:
     def strays(self) -> Iterable[BrokenChain]:
         """See `verification.Evidence`."""
         for (scope,) in self._rows(HEADLESS):
-            yield BrokenChain("audit of", scope, 1, "nothing says how long it was")
-        for what, line, table in (("journal of", 1, "journal"), ("rows of", 0, "interrupt")):
+            yield BrokenChain(Evidenced.AUDIT, scope, 1, "nothing says how long it was")
+        for what, line, table in (
+            (Evidenced.JOURNAL, 1, "journal"),
+            (Evidenced.ROWS, 0, "interrupt"),
+        ):
             sql = (
                 f"select distinct run from adjourn.{table} x where not exists (select 1 "
                 f"from adjourn.run r where r.n = x.run)"
@@ -158,4 +161,4 @@ def _run_or_broken(row: tuple[Any, ...]) -> RunRow | BrokenChain:
     try:
         return run_row(row)
     except (KeyError, ValueError, TypeError) as e:
-        return BrokenChain("rows of", row[0], 0, f"its row cannot be read: {e!r:.200}")
+        return BrokenChain(Evidenced.ROWS, row[0], 0, f"its row cannot be read: {e!r:.200}")

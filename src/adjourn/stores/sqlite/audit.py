@@ -5,7 +5,15 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
-from adjourn.stores.audit import EVERY_LINE, AuditFilter, AuditLine, BrokenChain, FoundLine, newest
+from adjourn.stores.audit import (
+    EVERY_LINE,
+    AuditFilter,
+    AuditLine,
+    BrokenChain,
+    Evidenced,
+    FoundLine,
+    newest,
+)
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Hold
 from adjourn.stores.outbox import Endpoint
@@ -133,11 +141,11 @@ class _Evidence:
         lost = "select distinct run from journal where run not in (select n from run)"
         asked = "select distinct run from interrupt where run not in (select n from run)"
         for scope in first_column(self._db.execute(headless)):
-            yield BrokenChain("audit of", scope, 1, "nothing says how long it was")
+            yield BrokenChain(Evidenced.AUDIT, scope, 1, "nothing says how long it was")
         for number in first_column(self._db.execute(lost)):
-            yield BrokenChain("journal of", f"run number {number}", 1, "its run is missing")
+            yield BrokenChain(Evidenced.JOURNAL, f"run number {number}", 1, "its run is missing")
         for number in first_column(self._db.execute(asked)):
-            yield BrokenChain("rows of", f"run number {number}", 0, "its run is missing")
+            yield BrokenChain(Evidenced.ROWS, f"run number {number}", 0, "its run is missing")
 
     def lines(self, scope: str) -> "Iterable[Line]":
         return self._db.execute(
@@ -153,7 +161,7 @@ class _Evidence:
             try:
                 yield run_row(row)
             except (KeyError, ValueError, TypeError) as e:
-                yield BrokenChain("rows of", row[0], 0, f"its row cannot be read: {e!r:.200}")
+                yield BrokenChain(Evidenced.ROWS, row[0], 0, f"its row cannot be read: {e!r:.200}")
 
     def journal(self, row: RunRow) -> "Iterable[Line]":
         whole = (key(row.n, 0), key(row.n + 1, 0))
