@@ -2,7 +2,7 @@
 more."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import msgspec
 
@@ -58,7 +58,7 @@ def parts_of(rule: str) -> tuple[Literal["allow", "ask", "deny"], str]:
         return "ask", rule
     if text != rule:
         matches = ""
-    return cast('Literal["allow", "ask", "deny"]', verdict), matches
+    return verdict, matches
 
 
 class PolicyView(msgspec.Struct, frozen=True, kw_only=True):
