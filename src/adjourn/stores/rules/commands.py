@@ -25,7 +25,7 @@ from adjourn.core.files import MARK
 from adjourn.core.ids import local_event, public_id
 from adjourn.core.record_codec import dump, parse
 from adjourn.core.record_effects import Commands, Together
-from adjourn.core.record_parts import ApprovalSlot
+from adjourn.core.record_parts import ApprovalSlot, stamped
 from adjourn.core.records import (
     Accepted,
     Asked,
@@ -64,7 +64,7 @@ from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.journal import LISTED, NAMED, VERBS, append, keep_files
 from adjourn.stores.rules.names import check_names, check_record
 from adjourn.stores.rules.signatures import check_sealed
-from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule, opened_by, stamped
+from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule, opened_by
 from adjourn.stores.rules.values import ReadRequest
 from adjourn.stores.rules.votes import votes_of
 from adjourn.stores.run_row import RunRow, keyed_digest

@@ -14,7 +14,7 @@ from adjourn.core.decision import word_of
 from adjourn.core.files import MARK, carried_files, check_blobs
 from adjourn.core.ids import CLOSE, local_event
 from adjourn.core.record_codec import dump
-from adjourn.core.record_parts import RINGS
+from adjourn.core.record_parts import RINGS, stamped
 from adjourn.core.records import (
     AnyRecord,
     Asked,
@@ -52,7 +52,7 @@ from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.names import check_record, cleaned
 from adjourn.stores.rules.outbox import TOLD, tell
 from adjourn.stores.rules.signatures import check_sealed, taken_back
-from adjourn.stores.rules.transaction import Sheet, StoreRule, opened_by, stamped
+from adjourn.stores.rules.transaction import Sheet, StoreRule, opened_by
 from adjourn.stores.rules.unasked_audit import UNASKED, is_unasked
 from adjourn.stores.rules.values import NOTHING, ReadRequest
 from adjourn.stores.rules.votes import votes_of

@@ -8,6 +8,7 @@ import msgspec
 from adjourn.core.authority import NONE_STANDS, Support, objection
 from adjourn.core.halt import halted
 from adjourn.core.record_codec import dump
+from adjourn.core.record_parts import stamped
 from adjourn.core.records import (
     AnyRecord,
     Asked,
@@ -34,7 +35,7 @@ from adjourn.stores.rows import parsed
 from adjourn.stores.rules.journal import LISTED, NAMED, append, needs
 from adjourn.stores.rules.names import check_names, check_record
 from adjourn.stores.rules.outbox import tell
-from adjourn.stores.rules.transaction import Each, Find, Sheet, StoreRule, need, opened_by, stamped
+from adjourn.stores.rules.transaction import Each, Find, Sheet, StoreRule, need, opened_by
 from adjourn.stores.rules.unasked_audit import audit_deadline, audit_veto
 from adjourn.stores.rules.values import ReadRequest
 from adjourn.stores.rules.votes import agreed
