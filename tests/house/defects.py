@@ -27,8 +27,7 @@ from tests.house.defect import Defect, replacing, rewrite, rewriting
 from tests.server.defects import RIGHTS
 from tests.stores.defects import RULES
 
-from adjourn.agent import agent_program as program
-from adjourn.agent import model_call
+from adjourn.agent import conversations, model_call
 from adjourn.agent import tool as tools
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.core import argument_conditions, authority, function_identity, pattern, plan, policy, state, status
@@ -56,7 +55,7 @@ def _no_exact_action() -> None:
     """Neither where the plan is made nor where the intent is recorded."""
     compared = "if action_digest(run, intended.call, asked.tool, asked.definition, args) != intended.digest:"
     rewrite(authority, "objection", compared, "if False:")
-    for owner in (program, leases):
+    for owner in (conversations, leases):
         owner.objection = authority.objection  # pyright: ignore
 
 
