@@ -3,12 +3,13 @@
 The conditions are planted where their mutants are tried (`test_mutations`), the places by `tests.house.defects`.
 """
 
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from tests.house.defect import Defect, replacing, rewrite, rewriting
 
 from adjourn.bodies.tool_context import ToolContext
-from adjourn.core import authority, standing_answers, standing_decision, state
+from adjourn.core import approval_votes, authority, standing_answers, standing_decision, state
 from adjourn.core.records import Forked, Intended
 from adjourn.core.state import State
 from adjourn.stores.rules import commands, journal
@@ -21,8 +22,8 @@ STRANGER = "if slot.groups and not set(slot.groups).intersection(vote.groups):"
 
 
 class Condition(NamedTuple):
-    """One condition of the invariant is not asked for: a piece of `core.authority` in other words, and the mutation that
-    then runs."""
+    """One condition of the invariant is not asked for: a piece of `core.authority` or `core.approval_votes` in other
+    words, and the mutation that then runs."""
 
     what: str
     old: str
@@ -30,8 +31,13 @@ class Condition(NamedTuple):
     caught_by: str
     of: str = "objection"
 
+    @property
+    def module(self) -> ModuleType:
+        """Where it stands."""
+        return authority if self.of == "objection" else approval_votes
+
     def plant(self) -> None:
-        rewrite(authority, self.of, self.old, self.new)
+        rewrite(self.module, self.of, self.old, self.new)
 
 
 def _own_effects() -> None:

@@ -12,7 +12,7 @@ from tests.authority.world import STORES, Office, Scene, an_office
 
 from adjourn import AdjournError
 from adjourn.agent import conversations
-from adjourn.core.authority import violations
+from adjourn.core.journal_authority import violations
 from adjourn.core.records import Asked, Intended, Resumed, Said, Started, Suspended
 from adjourn.core.state import State
 from adjourn.core.status import Status

@@ -30,7 +30,17 @@ from tests.stores.defects import RULES
 from adjourn.agent import conversations, model_call
 from adjourn.agent import tool as tools
 from adjourn.bodies.tool_context import ToolContext
-from adjourn.core import argument_conditions, authority, function_identity, pattern, plan, policy, state, status
+from adjourn.core import (
+    argument_conditions,
+    authority,
+    function_identity,
+    journal_authority,
+    pattern,
+    plan,
+    policy,
+    state,
+    status,
+)
 from adjourn.core.records import Claimed, Said
 from adjourn.core.schema_keywords import Evaluator
 from adjourn.core.state import State
@@ -55,7 +65,7 @@ def _no_exact_action() -> None:
     """Neither where the plan is made nor where the intent is recorded."""
     compared = "if action_digest(run, intended.call, asked.tool, asked.definition, args) != intended.digest:"
     rewrite(authority, "objection", compared, "if False:")
-    for owner in (conversations, leases):
+    for owner in (conversations, leases, journal_authority):
         owner.objection = authority.objection  # pyright: ignore
 
 

@@ -15,7 +15,8 @@ from adjourn.agent.tool import Tool
 from adjourn.agent.toolset import tool_for
 from adjourn.agent.wanted_call import wanted_call
 from adjourn.core.action_digest import action_digest
-from adjourn.core.authority import Support, objection, people, shown_digest
+from adjourn.core.approval_votes import people
+from adjourn.core.authority import Support, objection, shown_digest
 from adjourn.core.call import VETOED
 from adjourn.core.conversation_state import Thread
 from adjourn.core.ids import ancestors, limit_step, limits_at, model_step, summary_step

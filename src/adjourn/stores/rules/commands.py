@@ -8,21 +8,13 @@ from typing import Any, cast
 import msgspec
 
 from adjourn.core.action_digest import digest
-from adjourn.core.authority import (
-    Vote,
-    adds,
-    fits,
-    gate_of,
-    is_filled,
-    is_known,
-    may_edit,
-    says_yes,
-    seated,
-)
+from adjourn.core.approval_votes import Vote, adds, fits, gate_of, is_filled, says_yes, seated
+from adjourn.core.authority import may_edit
 from adjourn.core.codec import legible
 from adjourn.core.decision import INSTEAD, chosen, is_instead, word_of
 from adjourn.core.files import MARK
 from adjourn.core.ids import local_event, public_id
+from adjourn.core.person_name import is_known
 from adjourn.core.record_codec import dump, parse
 from adjourn.core.record_effects import Commands, Together
 from adjourn.core.record_parts import ApprovalSlot, stamped

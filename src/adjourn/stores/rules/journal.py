@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from adjourn.core.action_digest import digest
-from adjourn.core.authority import GOING_ON, Vote, gate_of, goes_on, is_filled, says_yes, shapes
+from adjourn.core.approval_votes import Vote, gate_of, is_filled, says_yes
+from adjourn.core.authority import GOING_ON, goes_on
 from adjourn.core.decision import word_of
 from adjourn.core.files import MARK, carried_files, check_blobs
 from adjourn.core.ids import CLOSE, local_event
@@ -41,6 +42,7 @@ from adjourn.core.records import (
     Suspended,
     Upgraded,
 )
+from adjourn.core.requesters import shapes
 from adjourn.core.standing_decision import under
 from adjourn.core.state import input_text
 from adjourn.core.status import Status, after

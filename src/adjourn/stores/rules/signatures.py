@@ -7,7 +7,8 @@ database.
 
 from collections.abc import Sequence
 
-from adjourn.core.authority import disowned, says_yes
+from adjourn.core.approval_votes import says_yes
+from adjourn.core.belief import disowned
 from adjourn.core.records import AnyRecord, Asked, Decided, Forked
 from adjourn.core.signatures import LEEWAY, Sealed, unsigned
 from adjourn.core.state import State
