@@ -13,7 +13,7 @@ from adjourn.core import approval_votes, authority, standing_answers, standing_d
 from adjourn.core.records import Forked, Intended
 from adjourn.core.state import State
 from adjourn.stores.rules import commands, journal
-from adjourn.stores.rules import lease as leases
+from adjourn.stores.rules import commit as commits
 from adjourn.stores.rules import standing_decisions as standing_rules
 
 HERE = "tests/authority/test_"
@@ -119,12 +119,12 @@ AUTHORITY: dict[str, Defect] = {
     ),
     "any_intent_is_taken": Defect(
         "the store believes whatever a worker concludes",
-        replacing(leases, "_authorised", _anything),
+        replacing(commits, "_authorised", _anything),
         HERE + "workers.py::test_a_forged_intent_is_not_recorded[approved-memory]",
     ),
     "the_worker_says_when": Defect(
         "the store asks the intent what time it is",
-        rewriting(leases, "_authorised", "        now,\n        spent,", "        intended.at,\n        spent,"),
+        rewriting(commits, "_authorised", "        now,\n        spent,", "        intended.at,\n        spent,"),
         HERE + "commits.py::test_no_store_takes_an_intent_that_is_not_what_was_agreed_to[memory]",
     ),
     "any_journal_is_imported": Defect(
@@ -146,7 +146,7 @@ AUTHORITY: dict[str, Defect] = {
 
 
 def _any_signature() -> None:
-    for owner in (leases, standing_rules):
+    for owner in (commits, standing_rules):
         rewrite(
             owner, "is_genuine", "return behind is not None and is_genuine(trust, run, *behind)", "return behind is not None",
         )  # fmt: skip

@@ -11,7 +11,7 @@ from adjourn.core.plan import Plan
 from adjourn.core.records import Asked
 from adjourn.flow.flow_program import FlowProgram
 from adjourn.stores.rules import commands, journal, outbox
-from adjourn.stores.rules import lease as leases
+from adjourn.stores.rules import commit as commits
 
 LIVES = "tests/control/test_lives_and_orders.py::test_"
 TWO = "tests/control/test_coincidences.py::test_"
@@ -42,7 +42,7 @@ def _ask(self: Plan, asked: Asked) -> None:
 
 def _tell_of_everything() -> None:
     rewrite(outbox, "tell", "if gone and", "if False and")
-    leases.tell = outbox.tell  # pyright: ignore
+    commits.tell = outbox.tell  # pyright: ignore
 
 
 TIME: dict[str, Defect] = {

@@ -51,9 +51,10 @@ from adjourn.errors import (
     UnknownRun,
     bare,
 )
+from adjourn.stores.rules.audit_lines import LISTED, NAMED
 from adjourn.stores.rules.halts import admit_under_halt
 from adjourn.stores.rules.interrupt_row import InterruptRow
-from adjourn.stores.rules.journal import LISTED, NAMED, VERBS, append, keep_files
+from adjourn.stores.rules.journal import VERBS, append, keep_files
 from adjourn.stores.rules.names import check_names, check_record
 from adjourn.stores.rules.signatures import check_sealed
 from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule, opened_by
