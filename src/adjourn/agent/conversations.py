@@ -295,7 +295,7 @@ class Conversations:
         hooks = self._talk_hooks(thread)
         if not hooks:
             return False
-        from adjourn.agent.talk_check import holds  # only agents with hooks need it
+        from adjourn.agent.hook_plan import holds  # only agents with hooks need it
 
         return holds(hooks, state, thread, plan)
 
