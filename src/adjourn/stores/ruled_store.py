@@ -26,8 +26,8 @@ from adjourn.stores.rules import prune as pruning
 from adjourn.stores.rules import seals as sealing
 from adjourn.stores.rules import signatures as signing
 from adjourn.stores.rules import tickets as ticketing
+from adjourn.stores.rules.reads_and_writes import NOTHING
 from adjourn.stores.rules.transaction import Each, Find, StoreRule, Whole
-from adjourn.stores.rules.values import NOTHING
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import MOST, Seal
 from adjourn.stores.tickets import TicketAnswer, TicketRequest, ToolTickets

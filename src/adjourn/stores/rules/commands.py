@@ -56,9 +56,9 @@ from adjourn.stores.rules.halts import admit_under_halt
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.journal import VERBS, append, keep_files
 from adjourn.stores.rules.names import check_names, check_record
+from adjourn.stores.rules.reads_and_writes import ReadRequest
 from adjourn.stores.rules.signatures import check_sealed
 from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule, opened_by
-from adjourn.stores.rules.values import ReadRequest
 from adjourn.stores.rules.votes import votes_of
 from adjourn.stores.run_row import RunRow, keyed_digest
 

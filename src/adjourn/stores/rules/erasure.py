@@ -14,8 +14,8 @@ from adjourn.stores.erasure import Erasure, tombstone
 from adjourn.stores.rules.holds import held
 from adjourn.stores.rules.journal import append
 from adjourn.stores.rules.names import check_names
+from adjourn.stores.rules.reads_and_writes import LAST, ReadRequest
 from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule
-from adjourn.stores.rules.values import LAST, ReadRequest
 from adjourn.stores.run_row import RunRow
 
 ERASE = "erase"

@@ -26,7 +26,7 @@ from adjourn.stores.outbox import Endpoint, Notification, Wake
 from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.names import check_line
-from adjourn.stores.rules.values import Appended, Before, ReadRequest, ReadResult, Writes
+from adjourn.stores.rules.reads_and_writes import Appended, Before, ReadRequest, ReadResult, Writes
 from adjourn.stores.run_row import MARKED, RunRow, sealed_bytes
 from adjourn.stores.seals import Covered, Seal
 
