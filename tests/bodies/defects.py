@@ -33,7 +33,7 @@ def _verified(old: str, new: str) -> Any:
 
 
 def _settled_at_once() -> None:
-    _rewrite_doubt("_in_doubt", "at + settle if settle else 0.0", "0.0")
+    _rewrite_doubt("into_doubt", "at + settle if settle else 0.0", "0.0")
 
 
 def _every_timeout() -> None:
