@@ -18,7 +18,7 @@ from adjourn import (
     can_resume,
     tool,
 )
-from adjourn.bodies import runner
+from adjourn.bodies import retries
 from adjourn.core.messages import ModelRequest
 from adjourn.core.records import Faulted
 from adjourn.core.state import State
@@ -35,7 +35,7 @@ wrong_key = ModelError("invalid api key", kind="credentials")
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     ran.clear()
-    monkeypatch.setattr(runner, "BACKOFF", 0.001)
+    monkeypatch.setattr(retries, "BACKOFF", 0.001)
 
 
 @tool
@@ -130,7 +130,7 @@ class Script:
 
 @pytest.fixture
 def backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "BACKOFF", 0.5)
+    monkeypatch.setattr(retries, "BACKOFF", 0.5)
 
 
 @pytest.mark.usefixtures("backoff")

@@ -385,9 +385,9 @@ async def test_cancel_stops_the_model_call_and_keeps_the_partial_work() -> None:
 
 
 async def test_an_undo_that_fails_is_tried_again_and_then_asks_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
-    from adjourn.bodies import runner
+    from adjourn.bodies import retries
 
-    monkeypatch.setattr(runner, "BACKOFF", 0.001)
+    monkeypatch.setattr(retries, "BACKOFF", 0.001)
     broken = True
 
     async def give_back(ctx: ToolContext, args: dict[str, Any], result: Any) -> None:

@@ -3,16 +3,17 @@
 The conditions are planted where their mutants are tried (`test_mutations`), the places by `tests.house.defects`.
 """
 
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from tests.house.defect import Defect, replacing, rewrite, rewriting
 
 from adjourn.bodies.tool_context import ToolContext
-from adjourn.core import authority, standing_answers, standing_decision, state
+from adjourn.core import approval_votes, authority, standing_answers, standing_decision, state
 from adjourn.core.records import Forked, Intended
 from adjourn.core.state import State
 from adjourn.stores.rules import commands, journal
-from adjourn.stores.rules import lease as leases
+from adjourn.stores.rules import commit as commits
 from adjourn.stores.rules import standing_decisions as standing_rules
 
 HERE = "tests/authority/test_"
@@ -21,8 +22,8 @@ STRANGER = "if slot.groups and not set(slot.groups).intersection(vote.groups):"
 
 
 class Condition(NamedTuple):
-    """One condition of the invariant is not asked for: a piece of `core.authority` in other words, and the mutation that
-    then runs."""
+    """One condition of the invariant is not asked for: a piece of `core.authority` or `core.approval_votes` in other
+    words, and the mutation that then runs."""
 
     what: str
     old: str
@@ -30,8 +31,13 @@ class Condition(NamedTuple):
     caught_by: str
     of: str = "objection"
 
+    @property
+    def module(self) -> ModuleType:
+        """Where it stands."""
+        return authority if self.of == "objection" else approval_votes
+
     def plant(self) -> None:
-        rewrite(authority, self.of, self.old, self.new)
+        rewrite(self.module, self.of, self.old, self.new)
 
 
 def _own_effects() -> None:
@@ -113,12 +119,12 @@ AUTHORITY: dict[str, Defect] = {
     ),
     "any_intent_is_taken": Defect(
         "the store believes whatever a worker concludes",
-        replacing(leases, "_authorised", _anything),
+        replacing(commits, "_authorised", _anything),
         HERE + "workers.py::test_a_forged_intent_is_not_recorded[approved-memory]",
     ),
     "the_worker_says_when": Defect(
         "the store asks the intent what time it is",
-        rewriting(leases, "_authorised", "        now,\n        spent,", "        intended.at,\n        spent,"),
+        rewriting(commits, "_authorised", "        now,\n        spent,", "        intended.at,\n        spent,"),
         HERE + "commits.py::test_no_store_takes_an_intent_that_is_not_what_was_agreed_to[memory]",
     ),
     "any_journal_is_imported": Defect(
@@ -140,7 +146,7 @@ AUTHORITY: dict[str, Defect] = {
 
 
 def _any_signature() -> None:
-    for owner in (leases, standing_rules):
+    for owner in (commits, standing_rules):
         rewrite(
             owner, "is_genuine", "return behind is not None and is_genuine(trust, run, *behind)", "return behind is not None",
         )  # fmt: skip

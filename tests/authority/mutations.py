@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from adjourn.core import authority
 from adjourn.core.action_digest import action_digest
-from adjourn.core.authority import people, shown_digest
+from adjourn.core.approval_votes import people
+from adjourn.core.authority import shown_digest
 from adjourn.core.record_parts import ApprovalSlot, DecisionSeal
 from adjourn.core.records import Asked, Decided, Intended
 

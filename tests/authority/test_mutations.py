@@ -16,7 +16,6 @@ from tests.authority.mutations import (
     agreements,
 )
 
-from adjourn.core import authority
 from adjourn.core.records import Asked, Decided, Intended
 
 AGREEMENTS, MUTANTS = 5_000, 200_000
@@ -55,7 +54,7 @@ def test_without_a_condition_the_mutants_that_it_stops_would_run(
 ) -> None:
     """A suite that cannot fail proves nothing."""
     left_out = CONDITIONS[name]
-    monkeypatch.setattr(authority, left_out.of, getattr(authority, left_out.of))  # so that it is put back
+    monkeypatch.setattr(left_out.module, left_out.of, getattr(left_out.module, left_out.of))  # so that it is put back
     left_out.plant()
     assert {one.objection() for one in agreed[:100]} == {""}
     assert not all(mutant.objection() for mutant in mutants(left_out.caught_by, agreed)), left_out.what

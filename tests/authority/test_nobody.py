@@ -7,7 +7,8 @@ import pytest
 from tests.authority.world import DAN, STARTER, STORES, an_office, clerk, pay_tool, paying, pays
 
 from adjourn import AdjournError, Flow, FlowContext, Invalid, ask
-from adjourn.core.authority import Vote, is_filled, person
+from adjourn.core.approval_votes import Vote, is_filled
+from adjourn.core.person_name import person
 from adjourn.core.record_parts import ApprovalSlot
 
 NAMES = ("ana", "Ana", "ANA", "ana ", " ana", "ana\u200b", "a\u2060na", "\uff41\uff4e\uff41", "ana\u00a0", "an\u00ada")

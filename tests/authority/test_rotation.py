@@ -10,7 +10,7 @@ from tests.logs import ours
 
 from adjourn import Runtime, SigningKey
 from adjourn.core import records as r
-from adjourn.core.authority import violations
+from adjourn.core.journal_authority import violations
 from adjourn.stores.memory import MemoryStore
 
 

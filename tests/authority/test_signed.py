@@ -27,8 +27,8 @@ from adjourn import (
     tool,
 )
 from adjourn.core import records as r
-from adjourn.core.authority import violations
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.journal_authority import violations
 from adjourn.core.signatures import message, shown
 from adjourn.driver.decider_keys import SigningKey
 from adjourn.errors import Invalid

@@ -8,7 +8,7 @@ import pytest
 from tests.authority.test_signed import ask_operator, journal, rest, waiting
 
 from adjourn import Agent, Policy, ProgramChanged, Runtime, ask, register_upgrader, tool
-from adjourn.core.authority import violations
+from adjourn.core.journal_authority import violations
 from adjourn.driver.decider_keys import SigningKey
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.protocol import Store

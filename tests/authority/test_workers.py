@@ -11,8 +11,8 @@ from tests.authority.paths import APPROVALS, EXECUTIONS, Path
 from tests.authority.world import STORES, Office, Scene, an_office
 
 from adjourn import AdjournError
-from adjourn.agent import agent_program as program
-from adjourn.core.authority import violations
+from adjourn.agent import conversations
+from adjourn.core.journal_authority import violations
 from adjourn.core.records import Asked, Intended, Resumed, Said, Started, Suspended
 from adjourn.core.state import State
 from adjourn.core.status import Status
@@ -127,7 +127,7 @@ async def paid_on_the_way(path: Path, store: str) -> int:
 async def test_a_judge_that_says_yes_to_everything_starts_nothing(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes whatever agreement there is for one. The store does not, and says so to a person."""
     expected = await paid_on_the_way(PATHS[path], "memory")
-    monkeypatch.setattr(program, "objection", no_objection)
+    monkeypatch.setattr(conversations, "objection", no_objection)
     assert await paid_on_the_way(PATHS[path], "memory") == expected
 
 
@@ -142,7 +142,7 @@ REASONS: dict[str, str] = {
 
 @pytest.mark.parametrize("path", REASONS)
 async def test_what_the_store_does_not_take_is_put_before_a_person(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program, "objection", no_objection)
+    monkeypatch.setattr(conversations, "objection", no_objection)
     async with an_office("memory") as office:
         with contextlib.suppress(AssertionError):
             await PATHS[path](office, 2)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tests.places import new_folder
 
 from adjourn import AdjournError, Agent, Flow, Interrupt, Policy, Run, RunFailed, Runtime, Tool, ToolContext, ask, tool
-from adjourn.core.authority import violations
+from adjourn.core.journal_authority import violations
 from adjourn.core.policy_rule import Rule
 from adjourn.core.records import AnyRecord
 from adjourn.stores.memory import MemoryStore

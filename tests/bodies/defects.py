@@ -11,7 +11,7 @@ from adjourn.core import conversation_state, doubt, plan, state
 from adjourn.core.records import Doubted, Verified
 from adjourn.driver import commit_retry as landing
 from adjourn.driver import loop
-from adjourn.stores.rules import lease as leases
+from adjourn.stores.rules import commit as commits
 
 HOOKS = "tests/agent/test_hook.py::test_"
 BOUNDS = "tests/bodies/test_bounds.py::test_"
@@ -33,7 +33,7 @@ def _verified(old: str, new: str) -> Any:
 
 
 def _settled_at_once() -> None:
-    _rewrite_doubt("_in_doubt", "at + settle if settle else 0.0", "0.0")
+    _rewrite_doubt("into_doubt", "at + settle if settle else 0.0", "0.0")
 
 
 def _every_timeout() -> None:
@@ -130,7 +130,7 @@ BODIES: dict[str, Defect] = {
     ),
     "landed_twice": Defect(
         "a commit that is repeated lands twice",
-        replacing(leases, "_landed", lambda *_: None),  # pyright: ignore
+        replacing(commits, "_landed", lambda *_: None),  # pyright: ignore
         COMMIT + "[-after-tool]",
     ),
     "waits_for_the_deaf": Defect(

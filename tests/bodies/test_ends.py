@@ -11,7 +11,7 @@ import pytest
 from tests.bodies.cases import KINDS, Kind, Place, how, program
 
 from adjourn import InDoubt, LeaseLost, StoreError, ToolContext, ToolFailed
-from adjourn.bodies import runner
+from adjourn.bodies import retries
 from adjourn.bodies.runner import READ_AGAIN
 from adjourn.core.records import Faulted
 
@@ -19,7 +19,7 @@ from adjourn.core.records import Faulted
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tried again is tried again at once."""
-    monkeypatch.setattr(runner, "BACKOFF", 0.001)
+    monkeypatch.setattr(retries, "BACKOFF", 0.001)
 
 
 class Own(BaseException):

@@ -8,7 +8,7 @@ import pytest
 from tests.bodies.cases import KINDS, LIMIT, Bank, Kind, Place, cancelled, program
 
 from adjourn import Completed, Misused, StoreError, ToolContext
-from adjourn.bodies import runner
+from adjourn.bodies import retries
 from adjourn.core.records import Asked, Faulted, Returned
 from adjourn.driver import commit_retry as landing
 from adjourn.driver import unfinished_bodies as flights
@@ -19,7 +19,7 @@ from adjourn.stores.protocol import Lease
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "BACKOFF", 0.001)
+    monkeypatch.setattr(retries, "BACKOFF", 0.001)
     monkeypatch.setattr(landing, "FIRST", 0.001)
 
 

@@ -10,7 +10,7 @@ from tests.again import in_time
 from tests.bodies.cases import KINDS, LIMIT, NOTHING, Bank, Kind, Place, cancelled, idle, program
 
 from adjourn import Agent, Flow, Tool, ToolContext
-from adjourn.bodies import runner
+from adjourn.bodies import retries
 from adjourn.core.done_calls import LEFT
 from adjourn.core.records import Asked, CancelAsked, Doubted, Intended, Late, Returned, RunCancelled, Verified
 from adjourn.testing import FakeClock, ScriptedModel, call
@@ -267,7 +267,7 @@ async def test_a_body_of_this_process_that_does_not_end_is_left_by_a_cancel(kind
 async def test_an_undo_in_a_thread_is_never_run_beside_itself(
     kind: Kind, bank: Bank, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "BACKOFF", 0.001)
+    monkeypatch.setattr(retries, "BACKOFF", 0.001)
     place = Place()
 
     async def work(ctx: ToolContext) -> str:

@@ -8,7 +8,7 @@ import pytest
 from tests.bodies.cases import KINDS, LIMIT, Bank, Kind, Place, program
 
 from adjourn import Cancelled, InDoubt, InvalidDefinition, ToolContext
-from adjourn.bodies import compensations, runner
+from adjourn.bodies import compensations, retries
 from adjourn.core.records import Faulted, Stepped, Verified
 from adjourn.driver import unfinished_bodies as flights
 
@@ -19,7 +19,7 @@ class Receipt:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "BACKOFF", 0.001)
+    monkeypatch.setattr(retries, "BACKOFF", 0.001)
 
 
 async def work(ctx: ToolContext) -> str:

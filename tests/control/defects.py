@@ -4,14 +4,14 @@ from typing import Any
 
 from tests.house.defect import Defect, replacing, rewrite, rewriting
 
-from adjourn.core import authority, conversation_state, deadlines, plan, policy, state
+from adjourn.core import approval_votes, authority, conversation_state, deadlines, plan, policy, state
 from adjourn.core import flow_events as events
 from adjourn.core.flow_fold import FlowFold
 from adjourn.core.plan import Plan
 from adjourn.core.records import Asked
 from adjourn.flow.flow_program import FlowProgram
 from adjourn.stores.rules import commands, journal, outbox
-from adjourn.stores.rules import lease as leases
+from adjourn.stores.rules import commit as commits
 
 LIVES = "tests/control/test_lives_and_orders.py::test_"
 TWO = "tests/control/test_coincidences.py::test_"
@@ -31,9 +31,9 @@ def _cancel_for_each() -> None:
 
 
 def _always_escalated() -> None:
-    rewrite(authority, "gate_of", "if asked.escalated and asked.escalated_gate:", "if asked.escalated_gate:")
-    for owner in (commands, journal):
-        owner.gate_of = authority.gate_of  # pyright: ignore
+    rewrite(approval_votes, "gate_of", "if asked.escalated and asked.escalated_gate:", "if asked.escalated_gate:")
+    for owner in (authority, commands, journal):
+        owner.gate_of = approval_votes.gate_of  # pyright: ignore
 
 
 def _ask(self: Plan, asked: Asked) -> None:
@@ -42,7 +42,7 @@ def _ask(self: Plan, asked: Asked) -> None:
 
 def _tell_of_everything() -> None:
     rewrite(outbox, "tell", "if gone and", "if False and")
-    leases.tell = outbox.tell  # pyright: ignore
+    commits.tell = outbox.tell  # pyright: ignore
 
 
 TIME: dict[str, Defect] = {

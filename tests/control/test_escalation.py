@@ -8,7 +8,7 @@ import pytest
 from tests.runtime.world import LIMIT
 
 from adjourn import Agent, Decision, InterruptClosed, NotAllowed, Policy, Runtime, ask, testing, tool
-from adjourn.core.authority import violations
+from adjourn.core.journal_authority import violations
 from adjourn.core.messages import ToolResult
 from adjourn.core.records import Asked, Closed
 from adjourn.stores.outbox import Endpoint

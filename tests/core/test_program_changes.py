@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adjourn import Policy, ask
-from adjourn.core.authority import Vote, is_filled
+from adjourn.core.approval_votes import Vote, is_filled
 from adjourn.core.policy_rule import Rule
 from adjourn.core.program_changes import changes
 

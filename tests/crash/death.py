@@ -27,6 +27,7 @@ COMMIT_PATH = frozenset(
         "stores/rules/transaction",
         "stores/rules/journal",
         "stores/rules/lease",
+        "stores/rules/commit",
         "stores/rules/commands",
         "driver/loop",
     )

@@ -3,7 +3,7 @@
 import pytest
 from tests.crash.pairs import PAIRS, lived, points
 
-from adjourn.core.authority import violations
+from adjourn.core.journal_authority import violations
 from adjourn.stores.protocol import Filter
 
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from adjourn import Agent, Policy, RunFailed, Runtime, ask, tool
-from adjourn.agent.agent_program import Conversations
+from adjourn.agent.conversations import Conversations
 from adjourn.core.records import Asked, Intended, Returned
 from adjourn.testing import ScriptedModel, call
 

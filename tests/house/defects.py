@@ -27,11 +27,20 @@ from tests.house.defect import Defect, replacing, rewrite, rewriting
 from tests.server.defects import RIGHTS
 from tests.stores.defects import RULES
 
-from adjourn.agent import agent_program as program
-from adjourn.agent import model_call
+from adjourn.agent import conversations, model_call
 from adjourn.agent import tool as tools
 from adjourn.bodies.tool_context import ToolContext
-from adjourn.core import argument_conditions, authority, function_identity, pattern, plan, policy, state, status
+from adjourn.core import (
+    argument_conditions,
+    authority,
+    function_identity,
+    journal_authority,
+    pattern,
+    plan,
+    policy,
+    state,
+    status,
+)
 from adjourn.core.records import Claimed, Said
 from adjourn.core.schema_keywords import Evaluator
 from adjourn.core.state import State
@@ -40,7 +49,7 @@ from adjourn.driver import running_step as desk
 from adjourn.driver.process_identity import Life
 from adjourn.runtime import advancer, heartbeat
 from adjourn.stores.rules import commands
-from adjourn.stores.rules import lease as leases
+from adjourn.stores.rules import commit as commits
 
 ROOT = Path(__file__).parents[2]
 MEMORY = "tests/stores/test_contract.py::TestMemoryStore::"
@@ -56,7 +65,7 @@ def _no_exact_action() -> None:
     """Neither where the plan is made nor where the intent is recorded."""
     compared = "if action_digest(run, intended.call, asked.tool, asked.definition, args) != intended.digest:"
     rewrite(authority, "objection", compared, "if False:")
-    for owner in (program, leases):
+    for owner in (conversations, commits, journal_authority):
         owner.objection = authority.objection  # pyright: ignore
 
 
@@ -104,7 +113,7 @@ def _talkative_ends() -> None:
 DEFECTS: dict[str, Defect] = {
     "no_epoch": Defect(
         "a commit does not compare the epoch",
-        replacing(leases, "_held", lambda tx, lease: leases.need(tx, lease.run)),  # pyright: ignore
+        rewriting(commits, "held_row", "if row.epoch != lease.epoch:", "if False:"),
         MEMORY + "test_a_newer_epoch_refuses_the_commit_and_changes_nothing",
     ),
     "effect_first": Defect(
@@ -114,12 +123,12 @@ DEFECTS: dict[str, Defect] = {
     ),
     "unseen_moves": Defect(
         "moves land although something is unseen",
-        rewriting(leases, "commit", "clean = not unseen and", "clean ="),
+        rewriting(commits, "commit", "clean = not unseen and", "clean ="),
         RUNTIME + "races.py::test_g11_no_call_starts_after_a_pause_is_acknowledged",
     ),
     "only_park_refuses": Defect(
         "only parking looks for what is unseen",
-        rewriting(leases, "commit", "not unseen and", "not (unseen and any(type(m).__name__ == 'Parked' for m in moves)) and"),
+        rewriting(commits, "commit", "not unseen and", "not (unseen and any(type(m).__name__ == 'Parked' for m in moves)) and"),
         RUNTIME + "races.py::test_g11_no_call_starts_after_a_cancel_is_acknowledged",
     ),
     "no_doubt": Defect(
@@ -134,7 +143,7 @@ DEFECTS: dict[str, Defect] = {
     ),
     "suspended_is_a_move": Defect(
         "a body that stopped to wait is forgotten if somebody spoke",
-        rewriting(leases, "commit", "if clean else facts", "if clean else [f for f in facts if type(f).__name__ != 'Suspended']"),
+        rewriting(commits, "commit", "if clean else facts", "if clean else [f for f in facts if type(f).__name__ != 'Suspended']"),
         RUNTIME + "races.py::test_a_tool_that_stops_to_wait_while_somebody_speaks_still_waits[Said]",
     ),
     "no_upto": Defect(
@@ -184,7 +193,7 @@ DEFECTS: dict[str, Defect] = {
     ),
     "halt_unread": Defect(
         "an intent lands although a halt names it",
-        replacing(leases, "halted", lambda *_: frozenset()),  # pyright: ignore
+        replacing(commits, "halted", lambda *_: frozenset()),  # pyright: ignore
         MEMORY + "test_an_intent_is_stopped_by_a_halt_of[*]",
     ),
     "halt_unheard": Defect(

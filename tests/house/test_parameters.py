@@ -18,8 +18,8 @@ MOST = 6
 
 MORE: dict[str, int] = {
     # what a person agreed to is compared with what would run, in one place and with nothing in between
-    "agent/agent_program.py::Conversations._agreed": 7,
-    "agent/agent_program.py::Conversations._asked": 7,
+    "agent/conversations.py::Conversations._agreed": 7,
+    "agent/conversations.py::Conversations._asked": 7,
     "core/authority.py::objection": 8,
     # made in one place each, of what a runtime was given
     "driver/loop.py::Drive.__init__": 15,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from adjourn import Agent, Completed, Decision, Paused, Policy, Runtime, ToolContext, ask, ask_human, tool
-from adjourn.core.authority import violations
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.journal_authority import violations
 from adjourn.core.messages import ToolCall
 from adjourn.core.records import AnyRecord, Asked, Claimed, Decided, Intended, Replied, Started, Suspended
 from adjourn.core.state import State

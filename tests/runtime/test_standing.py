@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from adjourn import Agent, Completed, Decision, Paused, Policy, Runtime, Standing, ask, tool
-from adjourn.core.authority import violations
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.journal_authority import violations
 from adjourn.core.records import AnyRecord, Asked, Decided, Intended
 from adjourn.core.standing_decision import under
 from adjourn.errors import InvalidAnswer, NotAllowed, Refused

@@ -7,7 +7,7 @@ from tests.server.world import Client, at
 
 from adjourn.errors import InvalidDefinition
 from adjourn.server import Guard, Serving
-from adjourn.server.authentication import is_loopback
+from adjourn.server.request_checks import is_loopback
 
 FOREIGN_HOSTS = [
     "evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}", "127.0.0.1.nip.io:{port}", "",

@@ -4,6 +4,7 @@ from tests.house.defect import Defect, replacing, rewriting
 
 from adjourn.stores import tickets
 from adjourn.stores.memory import transaction as memory_book
+from adjourn.stores.rules import commit as commits
 from adjourn.stores.rules import erasure as erasing
 from adjourn.stores.rules import journal
 from adjourn.stores.rules import lease as leases
@@ -28,7 +29,7 @@ HELD = CONTRACT + "what_is_under_a_hold_is_neither_erased_nor_pruned"
 RULES: dict[str, Defect] = {
     "reads_unasked": Defect(
         "a rule reads what it did not ask for",
-        rewriting(leases, "committing", "opens=need.opens", "opens=False"),
+        rewriting(commits, "committing", "opens=need.opens", "opens=False"),
         "tests/stores/test_contract.py::TestMemoryStore::test_an_end_closes_everything_that_was_open[RunCompleted]",
     ),
     "not_flushed": Defect(

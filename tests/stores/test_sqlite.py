@@ -19,8 +19,8 @@ import pytest
 from adjourn.core.records import Said, Started, Stepped
 from adjourn.errors import StoreError
 from adjourn.stores.protocol import Filter
+from adjourn.stores.rules.reads_and_writes import ReadRequest
 from adjourn.stores.rules.transaction import StoreRule
-from adjourn.stores.rules.values import ReadRequest
 from adjourn.stores.sqlite import SQLiteStore, connection, rows
 from adjourn.stores.sqlite import migrations as migrate
 from adjourn.stores.sqlite import store as sqlite
@@ -565,7 +565,7 @@ def test_a_folder_is_not_a_file(folder: Path) -> None:
 READ_ONLY = """
 import os, sys
 from adjourn.errors import StoreError
-from adjourn.stores.rules.values import ReadRequest
+from adjourn.stores.rules.reads_and_writes import ReadRequest
 from adjourn.stores.rules.transaction import StoreRule
 from adjourn.stores.sqlite import SQLiteStore
 if os.geteuid() == 0:

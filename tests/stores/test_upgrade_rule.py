@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from adjourn import Agent, Policy, Refused, Runtime, ToolContext, ask, register_upgrader, tool
-from adjourn.core.authority import violations
+from adjourn.core.journal_authority import violations
 from adjourn.core.records import AnyRecord, Asked, Closed, Decided, Intended, Replied, Returned, Started, Upgraded
 from adjourn.core.state import State
 from adjourn.core.upgrade_rule import flaw, objections

@@ -8,7 +8,7 @@ import pytest
 
 from adjourn import Agent, AlreadyDecided, InDoubt, Policy, Runtime, ask, tool
 from adjourn.stores.audit import AuditFilter
-from adjourn.stores.rules import engine_wakes, erasure, holds, lease, prune, restore, signatures
+from adjourn.stores.rules import commit, engine_wakes, erasure, holds, prune, restore, signatures
 from adjourn.testing import ScriptedModel, call
 from adjourn.views.audit_entry import csv_of
 from adjourn.views.audit_words import ACTS
@@ -95,6 +95,6 @@ def test_every_verb_that_a_rule_of_the_stores_writes_has_words() -> None:
     found = {
         getattr(rules, name) for rules in (engine_wakes, holds, signatures) for name in VERBS if hasattr(rules, name)
     }
-    found |= {erasure.ERASE, prune.PRUNE, restore.RESTORE, lease.UPGRADE, "revoke"}
+    found |= {erasure.ERASE, prune.PRUNE, restore.RESTORE, commit.UPGRADE, "revoke"}
     assert found <= set(ACTS)
     assert {"hold", "lift hold", "want wakes", "require seals"} <= found

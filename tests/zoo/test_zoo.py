@@ -18,7 +18,7 @@ from tests.control.world import Ledger
 from tests.zoo.animals import ANIMALS, Zoo
 
 from adjourn import Cancelled, Interrupt, Refused, Run, Runtime
-from adjourn.bodies import runner
+from adjourn.bodies import retries
 from adjourn.core.doubt import AGAIN
 from adjourn.stores.protocol import Filter
 
@@ -31,7 +31,7 @@ ENDED = ("completed", "cancelled")
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "BACKOFF", 0.01)
+    monkeypatch.setattr(retries, "BACKOFF", 0.01)
 
 
 @pytest.fixture

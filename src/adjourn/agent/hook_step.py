@@ -12,6 +12,7 @@ import msgspec
 
 from adjourn.agent.hook import AskPerson, Hook, HookedCall, HookedResult, HookedText, Veto
 from adjourn.agent.tool import Tool
+from adjourn.bodies.async_or_sync import is_async
 from adjourn.core.call import WITHHELD, Call
 from adjourn.core.codec import legible, plain, text_of
 from adjourn.core.conversation_state import Thread, input_text
@@ -137,7 +138,7 @@ async def _heard(hook: Hook, *args: Any) -> Any:
     limit = asyncio.timeout(hook.timeout)
     try:
         async with limit:
-            if _is_async(hook.function):
+            if is_async(hook.function):
                 return await hook.function(*args)
             answer = await in_thread(lambda: hook.function(*args))
             if inspect.isawaitable(answer):
@@ -147,11 +148,6 @@ async def _heard(hook: Hook, *args: Any) -> Any:
         if limit.expired():
             raise TimeoutError(f"it did not end within {hook.timeout:g} s") from None
         raise
-
-
-def _is_async(function: Any) -> bool:
-    called = getattr(function, "__call__", None)  # noqa: B004
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
 
 
 def _where(hook: Hook, error: BaseException) -> str:

@@ -10,7 +10,7 @@ import msgspec
 
 from adjourn.agent.tool import Tool, drawn_for
 from adjourn.agent.toolset import find_tools, with_findings
-from adjourn.bodies.runner import retry_at
+from adjourn.bodies.retries import retry_at
 from adjourn.core.codec import legible, plain, text_of
 from adjourn.core.files import FILE, described
 from adjourn.core.messages import ModelRequest, Reply, TextDelta, files_in, is_only_named

@@ -3,6 +3,7 @@ thread, they wait themselves."""
 
 import asyncio
 import functools
+import inspect
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar, cast
 
@@ -82,3 +83,11 @@ async def _carried(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException |
 async def awaited(value: Awaitable[Any]) -> Any:
     """The result of anything that can be awaited, as a coroutine."""
     return await value
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether calling it gives a coroutine, also where it is an object whose `__call__` is async."""
+    if inspect.iscoroutinefunction(function):
+        return True
+    called = getattr(function, "__call__", None)  # noqa: B004
+    return inspect.iscoroutinefunction(called)

@@ -1,4 +1,5 @@
-"""Trying a body again that has failed: how often, and when. Attempts are counted in the journal."""
+"""Trying a body or a model call again that has failed: how often, and when. Attempts are counted in the
+journal."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 LONGEST = 300.0
 """Seconds between two attempts, at most."""
+BACKOFF, LONGEST_BACKOFF = 0.5, 30.0
+"""Seconds between two attempts of what nobody has said how often to try: after the first, and at most."""
 REFUSES = {
     Effect.UNSAFE: "an unsafe body that raised may have done something, which it would do again",
     Effect.VERIFIABLE: "what became of a verifiable body is for its verify= to say, not for another attempt",
@@ -53,4 +56,12 @@ def again(body: "Body", error: BaseException, text: str, desk: StepHandle) -> Fa
     at = desk.now() + min(LONGEST, body.declared.backoff * 2 ** (count - 1))
     return Faulted(
         step=body.call.id, error=legible(text), kind="retry", transient=True, retry_at=at
+    )
+
+
+def retry_at(now: float, attempt: int, after: float | None = None) -> float:
+    """When to try again what has failed `attempt` times; `after` seconds, if the other side says
+    so."""
+    return now + (
+        after if after is not None else min(LONGEST_BACKOFF, BACKOFF * 2 ** (attempt - 1))
     )

@@ -8,10 +8,10 @@ import os
 from collections.abc import Coroutine
 from typing import Any, cast
 
-from adjourn.bodies.async_or_sync import awaited
+from adjourn.bodies.async_or_sync import awaited, is_async
 from adjourn.bodies.body import Body, Work
 from adjourn.bodies.loop_watch import watched
-from adjourn.bodies.retries import REFUSES, again
+from adjourn.bodies.retries import REFUSES, again, retry_at
 from adjourn.bodies.signature import ArgumentError
 from adjourn.bodies.tool_context import ToolContext, YieldRequest, done_by, enter, lost_by
 from adjourn.core.call import had_begun
@@ -28,13 +28,6 @@ log = logging.getLogger("adjourn.tool")
 
 READ_AGAIN = 3
 """Attempts of a `read` that something else than the run interrupts."""
-BACKOFF, LONGEST = 0.5, 30.0
-
-
-def retry_at(now: float, attempt: int, after: float | None = None) -> float:
-    """When to try again what has failed `attempt` times; `after` seconds, if the other side says
-    so."""
-    return now + (after if after is not None else min(LONGEST, BACKOFF * 2 ** (attempt - 1)))
 
 
 async def run_body(body: Body, desk: StepHandle) -> Fact:
@@ -85,7 +78,7 @@ async def _run(
 ) -> Any:
     desk.settle = body.settle
     flight = None
-    if isinstance(work, Work) and not _is_async(work):
+    if isinstance(work, Work) and not is_async(work.function):
         flight = flight_of(work, context)
         if body.effect != Effect.READ:
             flights.took_off(desk.run_id, body.call.id, flight, context)
@@ -133,7 +126,7 @@ async def run_function(
         asks: it does nothing but look, so it may look again.
     """
     async with asyncio.timeout(timeout):
-        if _is_async(work):
+        if is_async(work.function):
             enter(context)
             return await watched(work.function(*work.positional, **work.named), context.name)
         flight = flights.unread(desk.run_id, key)
@@ -171,14 +164,6 @@ def _overdue(body: Body, desk: StepHandle) -> None:
         why,
     )
     desk.post(Doubted(call=body.call.id, why=why, running=True))
-
-
-def _is_async(work: Work) -> bool:
-    function = work.function
-    if inspect.iscoroutinefunction(function):
-        return True
-    called = getattr(function, "__call__", None)  # noqa: B004
-    return inspect.iscoroutinefunction(called)
 
 
 async def joined(body: Body, desk: StepHandle) -> Fact | None:

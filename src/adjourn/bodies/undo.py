@@ -5,7 +5,8 @@ from typing import Any
 
 from adjourn.bodies.body import Body, Work
 from adjourn.bodies.compensations import compensation, forget
-from adjourn.bodies.runner import joined, retry_at, run_function
+from adjourn.bodies.retries import retry_at
+from adjourn.bodies.runner import joined, run_function
 from adjourn.core.call import Call
 from adjourn.core.codec import plain, text_of
 from adjourn.core.ids import compensation_number, verify_step

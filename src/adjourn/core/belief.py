@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from adjourn.core.authority import Support, is_filled, objection, votes_of
+from adjourn.core.approval_votes import is_filled, votes_of
+from adjourn.core.authority import Support, objection
 from adjourn.core.decision import is_instead
 from adjourn.core.ids import local_event
 from adjourn.core.record_parts import ApprovalSlot
@@ -30,6 +31,11 @@ from adjourn.core.upgraded_journal import Numbered, as_upgraded
 if TYPE_CHECKING:
     from adjourn.core.call import Call
     from adjourn.core.state import State
+
+
+def disowned(records: Iterable[AnyRecord]) -> set[int]:
+    """The records among these that do not count, by their seq."""
+    return {record.seq for record in records if type(record) is Disowned}
 
 
 class FoldAgain(ValueError):

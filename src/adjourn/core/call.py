@@ -1,5 +1,5 @@
-"""The unit of work and what hangs on it: a call's life, a person's yes, an open question, a step's
-failures."""
+"""The unit of work and what hangs on it: a call's life, what it was begun on, an open question, a
+step's failures."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -9,7 +9,6 @@ import msgspec
 
 from adjourn.core import records as r
 from adjourn.core.action_digest import idempotency_key
-from adjourn.core.authority import are_for_run
 from adjourn.core.memo_key import PROGRESS, MemoKind, is_memo, parse_memo
 
 
@@ -63,20 +62,6 @@ class UndoState(StrEnum):
     def is_undone(self) -> bool:
         """Whether its effect is gone."""
         return self in (UndoState.UNDONE, UndoState.UNDONE_BY_PERSON)
-
-
-class Grant(msgspec.Struct, gc=False):
-    """What people were asked and said about a call. `lives`: the call whose execution lives on
-    it."""
-
-    asked: r.Asked
-    decisions: tuple[r.Decided, ...] = ()
-    lives: str = ""
-
-    @property
-    def for_run(self) -> bool:
-        """Whether all who agreed did so for the whole run."""
-        return bool(self.decisions) and are_for_run(self.decisions)
 
 
 class Basis(msgspec.Struct, frozen=True, gc=False):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from adjourn.core.authority import gate_of, groups_of
+from adjourn.core.approval_votes import gate_of, groups_of
 from adjourn.core.record_parts import CancelCause
 from adjourn.core.records import Asked, CancelAsked, Closed, Reminded, Suspended
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from adjourn.core import records as r
 from adjourn.core.action_digest import action_digest, question_digest
-from adjourn.core.authority import gate_of, is_filled, says_yes, votes_of
+from adjourn.core.approval_votes import gate_of, is_filled, says_yes, votes_of
 from adjourn.core.call import Call, Phase, UndoState, VerifyAnswer, answers_of, had_begun
 from adjourn.core.conversation_state import refused
 from adjourn.core.decision import INSTEAD, LARGEST_EXTENSION, chosen, is_instead

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from adjourn.core import records as r
-from adjourn.core.authority import is_known
 from adjourn.core.ids import CLOSE, local_event
+from adjourn.core.person_name import is_known
 from adjourn.core.record_parts import RINGS
 from adjourn.core.schema import check
 from adjourn.core.schema_document import TooMuchWork

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from adjourn.core.authority import disowned, requesters
+from adjourn.core.belief import disowned
 from adjourn.core.call import Call, Phase
 from adjourn.core.chapter import without_content
 from adjourn.core.decision import chosen, is_instead
@@ -31,6 +31,7 @@ from adjourn.core.records import (
     Suspended,
     Upgraded,
 )
+from adjourn.core.requesters import requesters
 from adjourn.core.state import State
 from adjourn.core.status import CANCELS
 from adjourn.core.upgrade_rule import carried

@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 import msgspec
 
 from adjourn.core.action_digest import digest as digest_all
-from adjourn.core.authority import Vote, gate_of, seated
+from adjourn.core.approval_votes import Vote, gate_of, seated
 from adjourn.core.ids import StepId, local_of, path_of, public_id, ref_of
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.records import Asked, Suspended

@@ -12,7 +12,8 @@ import msgspec
 
 from adjourn.core import deadlines
 from adjourn.core.action_digest import action_digest
-from adjourn.core.authority import gate_of, groups_of, people, shown_digest
+from adjourn.core.approval_votes import gate_of, groups_of, people
+from adjourn.core.authority import shown_digest
 from adjourn.core.belief import is_vouched
 from adjourn.core.call import VETOED, Call, Phase, answers_of, had_begun
 from adjourn.core.done_calls import is_undoable, latest_first, residue, undone

@@ -1,9 +1,10 @@
 """What every record is, and what several of them are made of."""
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import force_setattr
 
 
 class Record(
@@ -19,6 +20,16 @@ class Record(
     collector need not look for any."""
 
     at: float = 0.0
+
+
+Stamped = TypeVar("Stamped", bound=Record)
+
+
+def stamped(record: Stamped, now: float) -> Stamped:
+    """The record with its time, if it has none yet."""
+    if not record.at:
+        force_setattr(record, "at", round(now, 3))  # ours alone until it is appended
+    return record
 
 
 NEVER = 0.0

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from adjourn.core.authority import is_filled, standing_flaw, votes_of
+from adjourn.core.approval_votes import is_filled, votes_of
+from adjourn.core.authority import standing_flaw
 from adjourn.core.records import Asked, Decided, Record
 from adjourn.core.standing_decision import UNDER, StandingDecision, covers
 from adjourn.core.state import State

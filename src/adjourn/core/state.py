@@ -13,14 +13,14 @@ from adjourn.core import conversation_state as conversation
 from adjourn.core import doubt, record_effects
 from adjourn.core import flow_events as events
 from adjourn.core import records as r
-from adjourn.core.authority import Vote, goes_on, shapes, votes_of
+from adjourn.core.approval_votes import Vote, votes_of
+from adjourn.core.authority import Grant, goes_on
 from adjourn.core.belief import Belief
 from adjourn.core.call import (
     OWING,
     Basis,
     Call,
     Failures,
-    Grant,
     OpenInterrupt,
     Phase,
     UndoState,
@@ -57,6 +57,7 @@ from adjourn.core.ids import (
 from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.messages import Message, UserMessage
 from adjourn.core.record_parts import CancelCause
+from adjourn.core.requesters import shapes
 from adjourn.core.signatures import Trust
 from adjourn.core.standing_decision import StandingDecision
 from adjourn.core.status import ENDED, Status, after, run_status

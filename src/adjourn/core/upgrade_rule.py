@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from adjourn.core import chapter_rule
-from adjourn.core.authority import violations
 from adjourn.core.call import Call
+from adjourn.core.journal_authority import violations
 from adjourn.core.messages import ToolCall
 from adjourn.core.records import (
     Accepted,

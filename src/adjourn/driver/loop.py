@@ -11,6 +11,7 @@ from adjourn.core.call import Call, OpenInterrupt, Phase
 from adjourn.core.halt import scopes
 from adjourn.core.plan import Plan, Step, plan, resting, unauthorised
 from adjourn.core.quarantine import MAX_DEATHS
+from adjourn.core.record_parts import stamped
 from adjourn.core.records import (
     Decided,
     Doubted,
@@ -43,7 +44,6 @@ from adjourn.driver.running_step import RunningStep
 from adjourn.driver.tool_limits import RunTickets, ToolLimits
 from adjourn.errors import LeaseLost, Unauthorised
 from adjourn.stores.protocol import Committed, Lease, Store
-from adjourn.stores.rules.transaction import stamped
 
 log = logging.getLogger("adjourn.driver")
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from adjourn.agent.agent_program import Conversations, cut_in_time, is_open
+from adjourn.agent.conversations import Conversations, cut_in_time, is_open
 from adjourn.bodies.step_dispatch import perform_body
 from adjourn.core.action_digest import action_digest
 from adjourn.core.call import Call, Phase

@@ -11,15 +11,15 @@ import msgspec
 
 from adjourn.core.codec import encode
 from adjourn.core.envelope import Beside, seal, unseal
-from adjourn.core.files import MARK
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Message
-from adjourn.core.record_codec import dump, dump_list, parse_list
-from adjourn.core.records import AnyRecord, Chapter, Started
+from adjourn.core.record_codec import dump, parse_list
+from adjourn.core.records import AnyRecord, Started
 from adjourn.core.state import State
 from adjourn.core.transcript import Transcript
 from adjourn.core.usage import Usage
 from adjourn.errors import CheckpointInvalid, InvalidDefinition, bare
+from adjourn.runtime.packed_journal import PackedJournal
 
 if TYPE_CHECKING:
     from adjourn.core.rebuilt_requests import SentRequest
@@ -29,8 +29,6 @@ log = logging.getLogger("adjourn.checkpoint")
 SECRET = "ADJOURN_SECRET"
 KEY_BYTES = 32
 _MAKE = "make one with `openssl rand -hex 32`"
-FEW = 100
-"""A journal of at most so many records is kept packed."""
 _said: set[str] = set()
 """What this process has said once and need not say again."""
 
@@ -67,24 +65,6 @@ def key_ring(secret: str | None = None) -> tuple[bytes, ...]:
             advice=_MAKE,
         )
     return keys
-
-
-class PackedJournal(msgspec.Struct, frozen=True, gc=False):
-    """The records of a short journal as one string. Most outcomes are never asked for them, and of a
-    string the collector of garbage looks at nothing."""
-
-    text: str
-
-
-def packed_journal(records: Sequence[AnyRecord]) -> PackedJournal | None:
-    """The records packed. None where they may refer to files, as a chapter always may; and where
-    there are so many that it would cost more than it saves."""
-    if len(records) > FEW or any(type(record) is Chapter for record in records):
-        return None
-    text = dump_list(list(records))
-    if MARK in text:
-        return None
-    return PackedJournal(text)
 
 
 class Checkpoint:

@@ -31,9 +31,10 @@ from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import AlreadyResumed, Invalid, NotFound, Refused, RequestReused
 from adjourn.runtime.answers import MISSING, answered, check_event
 from adjourn.runtime.arguments import Words, checked_words, within
-from adjourn.runtime.checkpoint import Checkpoint, packed_journal
+from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.runtime.erasure_verbs import check_content
 from adjourn.runtime.outcome import Outcome, outcome_of
+from adjourn.runtime.packed_journal import packed_journal
 from adjourn.runtime.pruner import holds_of
 from adjourn.stores.erasure import Erasure
 from adjourn.stores.run_row import MARKED
@@ -48,8 +49,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", default=Any)
 TRIES = 5
-"""How often a run that moves on is read again, so that its row and its journal are of one
-moment."""
+"""How often a run that moves on is read again, so that its row and its journal are of one moment."""
 NEVER = -1
 """No journal is so long: a command for it is only recognised, never appended."""
 

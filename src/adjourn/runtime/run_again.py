@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core.authority import requesters
 from adjourn.core.files import attached
 from adjourn.core.records import AGAIN_OF, AnyRecord, Forked, Started
+from adjourn.core.requesters import requesters
 from adjourn.errors import NotFound
 from adjourn.runtime.definition import Definition
 

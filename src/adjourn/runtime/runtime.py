@@ -14,6 +14,7 @@ from adjourn.core.files import needed, release
 from adjourn.core.ids import check_chosen, local_of, ref_of
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.quarantine import MAX_DEATHS
+from adjourn.core.record_parts import stamped
 from adjourn.core.records import Started
 from adjourn.core.status import RunStatus
 from adjourn.driver.clock import Clock, SystemClock
@@ -40,7 +41,6 @@ from adjourn.stores.address import open_store
 from adjourn.stores.audit_key import KeySource, audit_keys
 from adjourn.stores.protocol import Filter, Store
 from adjourn.stores.rules.names import check_names
-from adjourn.stores.rules.transaction import stamped
 from adjourn.stores.run_row import RunRow
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from adjourn.core.schema import check
 from adjourn.errors import Invalid, InvalidAnswer
 from adjourn.runtime.open_runtime import serving
 from adjourn.runtime.runtime import Runtime
+from adjourn.server.idempotency_key import idempotency_key
 from adjourn.server.problem import Problem
 from adjourn.server.rights import Identity, Right
 from adjourn.server.schemas import COMPONENTS, Schema
@@ -36,7 +37,6 @@ LARGE = 64 * KB
 meanwhile."""
 MAX_SECONDS = 30.0
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-KEY: Schema = {"type": "string", "maxLength": 200, "pattern": "^[ -~]*$"}
 
 
 @dataclass(slots=True)
@@ -178,16 +178,6 @@ def operations_of(*modules: ModuleType) -> list[Operation]:
         for operation in _WRITTEN
         if operation.handler.__module__ == module.__name__
     ]
-
-
-def idempotency_key(who: Identity, request: Request) -> str:
-    """The Idempotency-Key, bound to who sent it; "" if there is none."""
-    key = request.headers.get("idempotency-key", "")
-    if len(key) > 200 or not key.isascii() or not key.isprintable():
-        raise Invalid("Idempotency-Key must be a string of at most 200 printable ASCII characters")
-    if key:
-        return f"{len(who.name)}:{who.name}/{key}"
-    return ""
 
 
 def answered(value: Any, headers: dict[str, str] | None = None) -> Response:

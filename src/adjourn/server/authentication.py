@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import hmac
-import ipaddress
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
@@ -12,10 +11,10 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
-from adjourn.errors import InvalidDefinition
 from adjourn.server.client_address import TrustedProxies
 from adjourn.server.problem import Problem
 from adjourn.server.rate_limit import FailedLogins, RateLimit, client_of
+from adjourn.server.request_checks import hosts_of, plain_origin
 from adjourn.server.rights import Identity
 from adjourn.server.users import SESSION_IDLE, SESSION_LIFE, User, Users
 
@@ -67,8 +66,8 @@ class Guard:
         oidc: "OidcClient | None" = None,
     ) -> None:
         self.oidc = oidc
-        self.origins = frozenset(_origin(o) for o in origins)
-        self.hosts = frozenset(h for o in self.origins for h in _hosts(o))
+        self.origins = frozenset(plain_origin(o) for o in origins)
+        self.hosts = frozenset(h for o in self.origins for h in hosts_of(o))
         if users is not None:
             self.users = users
         else:
@@ -90,7 +89,7 @@ class Guard:
     def is_encrypted(self, host: str) -> bool:
         """Whether browsers reach this host by https only, perhaps through a proxy that speaks
         plainly with us."""
-        schemes = {o.partition(":")[0] for o in self.origins if host.lower() in _hosts(o)}
+        schemes = {o.partition(":")[0] for o in self.origins if host.lower() in hosts_of(o)}
         return schemes == {"https"}
 
     def origin_for(self, host: str) -> str:
@@ -99,7 +98,7 @@ class Guard:
         Args:
             host: its Host header.
         """
-        found = sorted(o for o in self.origins if host.lower() in _hosts(o))
+        found = sorted(o for o in self.origins if host.lower() in hosts_of(o))
         if not found:
             raise Problem(403, "wrong_host", f"unknown host {host!r:.80}")
         return found[-1]  # https before http
@@ -280,48 +279,6 @@ def csrf_of(cookie: str) -> str:
 
 def _hash(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "replace")).digest()
-
-
-def _origin(text: str) -> str:
-    parts = urlsplit(text.lower())
-    if (
-        parts.scheme not in ("http", "https")
-        or not parts.hostname
-        or parts.path not in ("", "/")
-        or "@" in parts.netloc
-    ):
-        raise InvalidDefinition(
-            f"an origin must look like 'https://ops.example.com', got {text!r:.80}"
-        )
-    if parts.port in (None, _port(parts.scheme)):
-        port = ""
-    else:
-        port = f":{parts.port}"
-    if ":" in parts.hostname:
-        host = f"[{parts.hostname}]"
-    else:
-        host = parts.hostname
-    return f"{parts.scheme}://{host}{port}"
-
-
-def _hosts(origin: str) -> set[str]:
-    """The Host headers of an origin: a default port may be written or not."""
-    parts = urlsplit(origin)
-    if parts.port:
-        return {parts.netloc}
-    return {parts.netloc, f"{parts.netloc}:{_port(parts.scheme)}"}
-
-
-def _port(scheme: str) -> int:
-    return 443 if scheme == "https" else 80
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def identity_of(user: User) -> Identity:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
 from adjourn.errors import InvalidDefinition
-from adjourn.server.authentication import is_loopback
 from adjourn.server.problem import Problem
+from adjourn.server.request_checks import is_loopback
 from adjourn.server.rights import GRANTABLE, parse_grant
 
 if TYPE_CHECKING:

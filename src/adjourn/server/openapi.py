@@ -4,8 +4,9 @@ from importlib import metadata
 from typing import Any
 
 from adjourn.server.api.operations import OPERATIONS
-from adjourn.server.api_request import KEY, Operation
+from adjourn.server.api_request import Operation
 from adjourn.server.front_ends.endpoints import FRONT_ENDS
+from adjourn.server.idempotency_key import KEY
 from adjourn.server.schemas import COMPONENTS, Schema
 
 API = "/api/v1"

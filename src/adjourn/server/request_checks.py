@@ -1,10 +1,13 @@
 """What is refused before a request is read: foreign hosts, foreign pages, and lengths that a proxy
-may read otherwise."""
+may read otherwise. With it, which Host and Origin headers are a server's own."""
 
+import ipaddress
 from collections.abc import Set
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
+from adjourn.errors import InvalidDefinition
 from adjourn.server.problem import Problem
 
 
@@ -49,3 +52,46 @@ def check_length(request: Request) -> None:
     if "transfer-encoding" in request.headers and "content-length" in request.headers:
         advice = "a request has Content-Length or Transfer-Encoding, not both"
         raise Problem(400, "ambiguous_length", advice, {"Connection": "close"})
+
+
+def plain_origin(text: str) -> str:
+    """An origin as browsers write it, without a default port; raises `InvalidDefinition`."""
+    parts = urlsplit(text.lower())
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or parts.path not in ("", "/")
+        or "@" in parts.netloc
+    ):
+        raise InvalidDefinition(
+            f"an origin must look like 'https://ops.example.com', got {text!r:.80}"
+        )
+    if parts.port in (None, _port(parts.scheme)):
+        port = ""
+    else:
+        port = f":{parts.port}"
+    if ":" in parts.hostname:
+        host = f"[{parts.hostname}]"
+    else:
+        host = parts.hostname
+    return f"{parts.scheme}://{host}{port}"
+
+
+def hosts_of(origin: str) -> set[str]:
+    """The Host headers of an origin: a default port may be written or not."""
+    parts = urlsplit(origin)
+    if parts.port:
+        return {parts.netloc}
+    return {parts.netloc, f"{parts.netloc}:{_port(parts.scheme)}"}
+
+
+def _port(scheme: str) -> int:
+    return 443 if scheme == "https" else 80
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach it."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -32,10 +32,11 @@ from adjourn.runtime.runtime import Runtime
 from adjourn.runtime.supervisor import Supervisor
 from adjourn.server.acceptor import Acceptor
 from adjourn.server.app import create_app, lifespan
-from adjourn.server.authentication import Guard, is_loopback
+from adjourn.server.authentication import Guard
 from adjourn.server.connections import MOST, ConnectionPlace, Connections, connections_allowed
 from adjourn.server.http_protocol import HEAD_SECONDS, DeadlineProtocol
 from adjourn.server.oidc import OidcClient, OidcSettings
+from adjourn.server.request_checks import is_loopback
 from adjourn.server.users import SESSION_IDLE, SESSION_LIFE, Users, users_path
 
 PORT = 8765

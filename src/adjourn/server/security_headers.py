@@ -2,7 +2,8 @@
 
 from urllib.parse import urlsplit
 
-from adjourn.server.authentication import Guard, is_loopback
+from adjourn.server.authentication import Guard
+from adjourn.server.request_checks import is_loopback
 
 YEAR = 365 * 24 * 3600
 CSP = (

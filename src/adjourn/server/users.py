@@ -10,8 +10,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from adjourn.core.authority import person
 from adjourn.core.codec import is_finite
+from adjourn.core.person_name import person
 from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import Conflict, Invalid, NotFound
 from adjourn.runtime.arguments import checked_tenant

@@ -14,8 +14,8 @@ from adjourn.stores.guest_threads import GuestThread
 from adjourn.stores.outbox import Endpoint, Notification
 from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.interrupt_row import InterruptRow
+from adjourn.stores.rules.reads_and_writes import Appended, Writes
 from adjourn.stores.rules.transaction import Book
-from adjourn.stores.rules.values import Appended, Writes
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Seal
 

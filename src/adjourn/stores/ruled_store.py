@@ -17,6 +17,7 @@ from adjourn.stores.item_note import ItemNote
 from adjourn.stores.outbox import DeliveryAttempt, Endpoint, Notification, Wake
 from adjourn.stores.protocol import Committed, Halt, Lease
 from adjourn.stores.rules import chapters, commands, halts, holds, journal, outbox
+from adjourn.stores.rules import commit as commits
 from adjourn.stores.rules import engine_wakes as waking
 from adjourn.stores.rules import erasure as erasing
 from adjourn.stores.rules import item_notes as noting
@@ -25,8 +26,8 @@ from adjourn.stores.rules import prune as pruning
 from adjourn.stores.rules import seals as sealing
 from adjourn.stores.rules import signatures as signing
 from adjourn.stores.rules import tickets as ticketing
+from adjourn.stores.rules.reads_and_writes import NOTHING
 from adjourn.stores.rules.transaction import Each, Find, StoreRule, Whole
-from adjourn.stores.rules.values import NOTHING
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import MOST, Seal
 from adjourn.stores.tickets import TicketAnswer, TicketRequest, ToolTickets
@@ -175,7 +176,7 @@ class Ruled:
         self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int
     ) -> Coroutine[Any, Any, Committed]:
         """See `Store.commit`."""
-        return self._write(leases.committing(lease, facts, moves, seen), ring=lease.run, own=True)
+        return self._write(commits.committing(lease, facts, moves, seen), ring=lease.run, own=True)
 
     async def deliver(
         self, run: str, command: Commands, *, request: str = "", origin: str = "", at: int = 0

@@ -7,7 +7,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from adjourn.core import records as r
-from adjourn.core.authority import Vote, gate_of, is_filled
+from adjourn.core.approval_votes import Vote, gate_of, is_filled
 from adjourn.core.codec import encode
 from adjourn.core.decision import chosen, word_of
 from adjourn.core.ids import tool_call_id, turn_id

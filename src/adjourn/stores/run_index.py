@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from adjourn.core.authority import Vote
+from adjourn.core.approval_votes import Vote
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.status import RunStatus, Status, run_status
 from adjourn.core.usage import Usage

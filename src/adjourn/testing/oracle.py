@@ -18,8 +18,8 @@ from adjourn.stores.protocol import Filter, Store
 from adjourn.stores.rows import parsed
 from adjourn.stores.rules import transaction as sheets
 from adjourn.stores.rules.interrupt_row import InterruptRow
+from adjourn.stores.rules.reads_and_writes import ReadRequest, Writes
 from adjourn.stores.rules.transaction import Book, Sheet, StoreRule
-from adjourn.stores.rules.values import ReadRequest, Writes
 from adjourn.stores.run_row import RunRow
 from adjourn.testing.wrapped_store import WrappedStore
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core.authority import disowned
+from adjourn.core.belief import disowned
 from adjourn.core.record_codec import readable
 from adjourn.core.records import Asked
 from adjourn.errors import KeyMissing, UnknownRun

@@ -6,7 +6,8 @@ from typing import Any, Literal, NamedTuple, cast
 import msgspec
 
 from adjourn.core.action_digest import action_digest, digest
-from adjourn.core.authority import disowned, shown_digest
+from adjourn.core.authority import shown_digest
+from adjourn.core.belief import disowned
 from adjourn.core.codec import encode
 from adjourn.core.decision import WORDS, word_of
 from adjourn.core.flow_place import place_words

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
-from adjourn.core.authority import agreed_to
+from adjourn.core.approval_votes import agreed_to
 from adjourn.core.decision import decided_at
 from adjourn.core.ids import ref_of
 from adjourn.core.standing_decision import StandingDecision

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from adjourn.core.authority import person
+from adjourn.core.person_name import person
 from adjourn.errors import NotAllowed
 from adjourn.server.api.pages import whole
 from adjourn.server.api_request import ApiRequest, operation

@@ -44,9 +44,9 @@ from adjourn.stores.rules.conversation_turns import turn_of
 from adjourn.stores.rules.inbox_filter import belongs, briefly, is_for
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import misfitting
+from adjourn.stores.rules.reads_and_writes import NOTHING
 from adjourn.stores.rules.roster import listing
 from adjourn.stores.rules.transaction import Each, RecordedRefusal, StoreRule, Whole
-from adjourn.stores.rules.values import NOTHING
 from adjourn.stores.run_index import RunSearch
 from adjourn.stores.run_row import MARKED, RunRow, open_stores, opened_bytes
 from adjourn.stores.seals import Anchor, Seal

@@ -19,8 +19,8 @@ from adjourn.stores.protocol import Halt
 from adjourn.stores.rows import present
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import is_held
+from adjourn.stores.rules.reads_and_writes import LAST, Before, ReadRequest, ReadResult, Writes
 from adjourn.stores.rules.transaction import Find
-from adjourn.stores.rules.values import LAST, Before, ReadRequest, ReadResult, Writes
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Covered, Seal, sealed_head
 from adjourn.stores.snapshots import Kept

@@ -38,7 +38,7 @@ from adjourn.stores.postgres.rows import (
     run_row,
 )
 from adjourn.stores.postgres.transaction import LockedBook
-from adjourn.stores.rules.values import Appended, ReadRequest
+from adjourn.stores.rules.reads_and_writes import Appended, ReadRequest
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Seal
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from adjourn.stores.fleet import WorkerCard
-from adjourn.stores.rules.values import Writes
+from adjourn.stores.rules.reads_and_writes import Writes
 
 card = msgspec.json.Decoder(WorkerCard).decode
 ROSTER = "select body from adjourn.roster order by id"

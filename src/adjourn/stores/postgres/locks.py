@@ -6,7 +6,7 @@ row.
 """
 
 from adjourn.stores.audit import SECURITY
-from adjourn.stores.rules.values import ReadRequest
+from adjourn.stores.rules.reads_and_writes import ReadRequest
 
 OURS = 1_094_863_951
 """Under which number of PostgreSQL's advisory locks ours are."""

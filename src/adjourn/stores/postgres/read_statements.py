@@ -20,7 +20,7 @@ from adjourn.stores.postgres.rows import (
 )
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules.interrupt_row import InterruptRow
-from adjourn.stores.rules.values import LAST, Before, ReadRequest, ReadResult
+from adjourn.stores.rules.reads_and_writes import LAST, Before, ReadRequest, ReadResult
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Covered, Seal, sealed_head
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from adjourn.stores.postgres.config import Config
-from adjourn.stores.rules.values import ReadRequest, Writes
+from adjourn.stores.rules.reads_and_writes import ReadRequest, Writes
 from adjourn.stores.run_row import RunRow
 
 KNOWN = 20_000

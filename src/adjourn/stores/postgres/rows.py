@@ -11,7 +11,7 @@ from adjourn.stores.outbox import Notification
 from adjourn.stores.rows import picked
 from adjourn.stores.rules.inbox_filter import words
 from adjourn.stores.rules.interrupt_row import InterruptRow
-from adjourn.stores.rules.values import Writes
+from adjourn.stores.rules.reads_and_writes import Writes
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import Seal
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from adjourn.core.codec import encode
 from adjourn.stores.guest_threads import KEY
 from adjourn.stores.postgres.connections import Connection, messages
-from adjourn.stores.rules.values import Writes
+from adjourn.stores.rules.reads_and_writes import Writes
 
 if TYPE_CHECKING:
     from adjourn.stores.postgres.write_statements import Script

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from adjourn.stores.postgres.rows import INTERRUPT, TYPES, interrupt_values
-from adjourn.stores.rules.values import Writes
+from adjourn.stores.rules.reads_and_writes import Writes
 from adjourn.stores.run_row import CHANGING, RunRow
 
 RECORD = ("run", "seq", "epoch", "body", "head")

@@ -52,9 +52,9 @@ from adjourn.stores.rows import first_column, parsed
 from adjourn.stores.rules import transaction as sheet
 from adjourn.stores.rules.conversation_turns import turns_of
 from adjourn.stores.rules.lease import misfitting
+from adjourn.stores.rules.reads_and_writes import ReadRequest, Writes
 from adjourn.stores.rules.roster import listing
 from adjourn.stores.rules.transaction import Each, RecordedRefusal, StoreRule, Whole
-from adjourn.stores.rules.values import ReadRequest, Writes
 from adjourn.stores.run_row import RunRow, open_stores, opened_bytes
 from adjourn.stores.work_request import WorkRequest
 

@@ -17,8 +17,8 @@ from adjourn.stores.postgres.rows import run_row
 from adjourn.stores.postgres.step_statement import changed, step
 from adjourn.stores.postgres.write_statements import is_config, written
 from adjourn.stores.rows import first_column
+from adjourn.stores.rules.reads_and_writes import ReadRequest, ReadResult, Writes
 from adjourn.stores.rules.transaction import Find
-from adjourn.stores.rules.values import ReadRequest, ReadResult, Writes
 from adjourn.stores.run_row import RunRow
 
 STALLED = 10_000

@@ -23,7 +23,7 @@ from adjourn.stores.postgres.rows import (
 from adjourn.stores.postgres.step_statement import INTERRUPT_COLUMNS, RECORD, step
 from adjourn.stores.rows import picked
 from adjourn.stores.rules.inbox_filter import words
-from adjourn.stores.rules.values import Writes
+from adjourn.stores.rules.reads_and_writes import Writes
 from adjourn.stores.run_row import CHANGING
 
 _BYTES = frozenset({"head", "salt", "prev", "hash", "sig"})

@@ -10,14 +10,15 @@ from typing import Any
 import msgspec
 
 from adjourn.core import chapter
+from adjourn.core.record_parts import stamped
 from adjourn.core.records import AnyRecord, Chapter
 from adjourn.core.state import State
 from adjourn.errors import Refused, UnknownRun
 from adjourn.stores.rows import parsed
 from adjourn.stores.rules.journal import append
 from adjourn.stores.rules.names import check_line
-from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule, stamped
-from adjourn.stores.rules.values import ReadRequest
+from adjourn.stores.rules.reads_and_writes import ReadRequest
+from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule
 
 VERB = "begin a chapter in"
 LONG = 1_000

@@ -8,24 +8,16 @@ from typing import Any, cast
 import msgspec
 
 from adjourn.core.action_digest import digest
-from adjourn.core.authority import (
-    Vote,
-    adds,
-    fits,
-    gate_of,
-    is_filled,
-    is_known,
-    may_edit,
-    says_yes,
-    seated,
-)
+from adjourn.core.approval_votes import Vote, adds, fits, gate_of, is_filled, says_yes, seated
+from adjourn.core.authority import may_edit
 from adjourn.core.codec import legible
 from adjourn.core.decision import INSTEAD, chosen, is_instead, word_of
 from adjourn.core.files import MARK
 from adjourn.core.ids import local_event, public_id
+from adjourn.core.person_name import is_known
 from adjourn.core.record_codec import dump, parse
 from adjourn.core.record_effects import Commands, Together
-from adjourn.core.record_parts import ApprovalSlot
+from adjourn.core.record_parts import ApprovalSlot, stamped
 from adjourn.core.records import (
     Accepted,
     Asked,
@@ -59,13 +51,14 @@ from adjourn.errors import (
     UnknownRun,
     bare,
 )
+from adjourn.stores.rules.audit_lines import LISTED, NAMED
 from adjourn.stores.rules.halts import admit_under_halt
 from adjourn.stores.rules.interrupt_row import InterruptRow
-from adjourn.stores.rules.journal import LISTED, NAMED, VERBS, append, keep_files
+from adjourn.stores.rules.journal import VERBS, append, keep_files
 from adjourn.stores.rules.names import check_names, check_record
+from adjourn.stores.rules.reads_and_writes import ReadRequest
 from adjourn.stores.rules.signatures import check_sealed
-from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule, opened_by, stamped
-from adjourn.stores.rules.values import ReadRequest
+from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule, opened_by
 from adjourn.stores.rules.votes import votes_of
 from adjourn.stores.run_row import RunRow, keyed_digest
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from adjourn.stores.outbox import Wake
+from adjourn.stores.rules.reads_and_writes import ReadRequest
 from adjourn.stores.rules.transaction import Sheet, StoreRule
-from adjourn.stores.rules.values import ReadRequest
 
 WANT, STOP = "want wakes", "want no wakes"
 """What the audit says of it."""

@@ -6,7 +6,7 @@ import msgspec
 
 from adjourn.core.codec import decode
 from adjourn.core.record_codec import parse
-from adjourn.core.record_parts import Ref
+from adjourn.core.record_parts import Ref, stamped
 from adjourn.core.records import Erased
 from adjourn.core.status import ENDED
 from adjourn.errors import AdjournError, Refused, UnknownRun
@@ -14,8 +14,8 @@ from adjourn.stores.erasure import Erasure, tombstone
 from adjourn.stores.rules.holds import held
 from adjourn.stores.rules.journal import append
 from adjourn.stores.rules.names import check_names
-from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule, stamped
-from adjourn.stores.rules.values import LAST, ReadRequest
+from adjourn.stores.rules.reads_and_writes import LAST, ReadRequest
+from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule
 from adjourn.stores.run_row import RunRow
 
 ERASE = "erase"

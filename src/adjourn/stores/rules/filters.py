@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
-from adjourn.core.authority import Vote
+from adjourn.core.approval_votes import Vote
 from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.record_codec import UNREADABLE, parse, readable
 from adjourn.core.records import Asked, Decided, Suspended

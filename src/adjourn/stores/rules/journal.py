@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from adjourn.core.action_digest import digest
-from adjourn.core.authority import GOING_ON, Vote, gate_of, goes_on, is_filled, says_yes, shapes
-from adjourn.core.decision import word_of
+from adjourn.core.approval_votes import Vote, gate_of, is_filled, says_yes
+from adjourn.core.authority import GOING_ON, goes_on
 from adjourn.core.files import MARK, carried_files, check_blobs
 from adjourn.core.ids import CLOSE, local_event
 from adjourn.core.record_codec import dump
-from adjourn.core.record_parts import RINGS
+from adjourn.core.record_parts import RINGS, stamped
 from adjourn.core.records import (
     AnyRecord,
     Asked,
@@ -41,32 +41,27 @@ from adjourn.core.records import (
     Suspended,
     Upgraded,
 )
+from adjourn.core.requesters import shapes
 from adjourn.core.standing_decision import under
 from adjourn.core.state import input_text
 from adjourn.core.status import Status, after
 from adjourn.core.upgrade_rule import objections
 from adjourn.errors import Invalid, Refused, RunErased, RunExists, RunPruned
 from adjourn.stores.audit import chain
+from adjourn.stores.rules.audit_lines import UNASKED, begins_by, begins_from, is_unasked
 from adjourn.stores.rules.conversation_turns import check_after, follows
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.names import check_record, cleaned
 from adjourn.stores.rules.outbox import TOLD, tell
+from adjourn.stores.rules.reads_and_writes import NOTHING, ReadRequest
 from adjourn.stores.rules.signatures import check_sealed, taken_back
-from adjourn.stores.rules.transaction import Sheet, StoreRule, opened_by, stamped
-from adjourn.stores.rules.unasked_audit import UNASKED, is_unasked
-from adjourn.stores.rules.values import NOTHING, ReadRequest
+from adjourn.stores.rules.transaction import Sheet, StoreRule, opened_by
 from adjourn.stores.rules.votes import votes_of
 from adjourn.stores.run_row import MARKED, RunRow, hide, keyed_digest, note_worker, stored
 
 if TYPE_CHECKING:
     from adjourn.stores.run_keys import NewRunKey
 
-KEPT = 20
-"""So many kept answers are named in the audit of a fork."""
-NAMED = 200
-"""So much of an event's name, or of a change of a program, is in the audit."""
-LISTED = 20
-"""So many changes of a program are named in the audit."""
 VERBS: dict[str, str] = {
     "Decided": "answer",
     "PauseAsked": "pause",
@@ -132,15 +127,17 @@ def create(
     _begin_chain(sheet, row, key)
     sheet.insert(row)
     sheet.put_blobs(blobs)
+    kept = _fork_of(rest)
     told = {"by": started.by, "from": origin, "seq": 1 + len(rest), "agent": row.program}
     if any(isinstance(record, Erased) for record in rest):
         raise Invalid(
             f"run {started.run!r} is not taken over: only a store says that a run was erased"
         )
-    sheet.audited(row.id, {"verb": _begins_by(started, rest), **told, **_of_other(started, rest)})
+    sheet.audited(
+        row.id, {"verb": begins_by(started, rest), **told, **begins_from(started, rest, kept)}
+    )
     if rest and (wrong := next(objections((started, *rest)), "")):
         raise Invalid(f"run {started.run!r} is not taken over: {wrong}")
-    kept = _fork_of(rest)
     # a fork that is made here and now
     if kept is not None and kept.answers == "keep" and not kept.at:
         check_sealed(sheet, started.run, kept)
@@ -204,36 +201,6 @@ def new_row(started: Started) -> RunRow:
         updated_at=started.at,
         priority=started.priority,
     )
-
-
-def _begins_by(started: Started, rest: Sequence[AnyRecord]) -> str:
-    """The verb of the audit for a run that begins."""
-    if rest:
-        return "import"
-    if started.again_of:
-        return "again"
-    return "start"
-
-
-def _of_other(started: Started, rest: Sequence[AnyRecord]) -> dict[str, Any]:
-    """What the audit says of a run that begins from another: of which run; of a fork also where it
-    was cut, and whose answers were kept."""
-    if not started.forked_from:
-        if started.again_of:
-            return {"again_of": started.again_of}
-        return {}
-    told: dict[str, Any] = {"verb": "fork", "of": started.forked_from}
-    here = _fork_of(rest)
-    if here is None:
-        return told
-    told |= {"cut_at": here.at_seq, "answers": here.answers}
-    if here.answers == "keep":
-        kept: list[str] = []
-        for record in rest:
-            if isinstance(record, Decided) and word_of(record) in ("value", "instead", "dismiss"):
-                kept.append(record.i)
-        told["kept"] = kept[:KEPT]
-    return told
 
 
 def append(sheet: Sheet, row: RunRow, epoch: int, record: AnyRecord, body: str = "") -> int:

@@ -11,8 +11,8 @@ from adjourn.core.status import ENDED
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.journal import append, new_row
 from adjourn.stores.rules.names import cleaned
+from adjourn.stores.rules.reads_and_writes import ReadRequest, ReadResult
 from adjourn.stores.rules.transaction import Sheet, need
-from adjourn.stores.rules.values import ReadRequest, ReadResult
 from adjourn.stores.run_row import RunRow, hide
 
 ROW = (

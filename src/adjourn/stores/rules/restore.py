@@ -3,11 +3,12 @@ since."""
 
 from datetime import UTC, datetime
 
+from adjourn.core.record_parts import stamped
 from adjourn.core.records import Restored
 from adjourn.core.status import ENDED
 from adjourn.stores.rules.journal import append
-from adjourn.stores.rules.transaction import Sheet, StoreRule, need, stamped
-from adjourn.stores.rules.values import ReadRequest
+from adjourn.stores.rules.reads_and_writes import ReadRequest
+from adjourn.stores.rules.transaction import Sheet, StoreRule, need
 
 RESTORE = "restore"
 """The verb of the audit."""

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from adjourn.stores.fleet import WorkerCard
 from adjourn.stores.rules.names import check_names
+from adjourn.stores.rules.reads_and_writes import ReadRequest
 from adjourn.stores.rules.transaction import Sheet, StoreRule
-from adjourn.stores.rules.values import ReadRequest
 
 
 def listing(put: WorkerCard | None, drop: Sequence[str]) -> StoreRule:

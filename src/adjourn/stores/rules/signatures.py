@@ -7,14 +7,15 @@ database.
 
 from collections.abc import Sequence
 
-from adjourn.core.authority import disowned, says_yes
+from adjourn.core.approval_votes import says_yes
+from adjourn.core.belief import disowned
 from adjourn.core.records import AnyRecord, Asked, Decided, Forked
 from adjourn.core.signatures import LEEWAY, Sealed, unsigned
 from adjourn.core.state import State
 from adjourn.errors import Invalid, NotAllowed
 from adjourn.stores.rows import parsed
+from adjourn.stores.rules.reads_and_writes import ReadRequest
 from adjourn.stores.rules.transaction import Sheet, StoreRule
-from adjourn.stores.rules.values import ReadRequest
 from adjourn.stores.run_row import RunRow
 
 REQUIRE, STOP = "require seals", "stop requiring seals"

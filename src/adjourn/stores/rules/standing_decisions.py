@@ -3,9 +3,11 @@ was done, and who takes one back."""
 
 from collections.abc import Iterable
 
-from adjourn.core.authority import is_known, says_yes, standing_flaw
+from adjourn.core.approval_votes import says_yes
+from adjourn.core.authority import standing_flaw
 from adjourn.core.decision import chosen, is_instead, word_of
 from adjourn.core.ids import public_id
+from adjourn.core.person_name import is_known
 from adjourn.core.records import Asked, Decided, Revoked
 from adjourn.core.signatures import Trust, is_genuine
 from adjourn.core.standing_decision import (

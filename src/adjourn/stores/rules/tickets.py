@@ -1,8 +1,8 @@
 """Taking tickets and giving them back: what is kept of them is read and written in one
 transaction."""
 
+from adjourn.stores.rules.reads_and_writes import ReadRequest
 from adjourn.stores.rules.transaction import Sheet, StoreRule
-from adjourn.stores.rules.values import ReadRequest
 from adjourn.stores.tickets import (
     TicketAnswer,
     TicketRequest,

@@ -8,16 +8,15 @@ on a `Sheet` of that, and writes what the sheet then says. A rule that raises ha
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import structs
-from msgspec.structs import force_setattr
 
 from adjourn.core.codec import encode
 from adjourn.core.files import FileRef
 from adjourn.core.record_codec import parse
-from adjourn.core.records import AnyRecord, Asked, Suspended
+from adjourn.core.records import Asked, Suspended
 from adjourn.core.status import Status
 from adjourn.errors import KeyMissing, LeaseBusy, UnknownRun
 from adjourn.stores.audit import SECURITY, AuditLine, chain
@@ -27,11 +26,9 @@ from adjourn.stores.outbox import Endpoint, Notification, Wake
 from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.names import check_line
-from adjourn.stores.rules.values import Appended, Before, ReadRequest, ReadResult, Writes
+from adjourn.stores.rules.reads_and_writes import Appended, Before, ReadRequest, ReadResult, Writes
 from adjourn.stores.run_row import MARKED, RunRow, sealed_bytes
 from adjourn.stores.seals import Covered, Seal
-
-Record = TypeVar("Record", bound=AnyRecord)
 
 
 class Sheet:
@@ -569,13 +566,6 @@ def _all_or_none(book: Book, work: Whole) -> list[Any] | RecordedRefusal:
 def settled(book: Book) -> None:
     """The last thing before a transaction commits."""
     book.flush()
-
-
-def stamped(record: Record, now: float) -> Record:
-    """The record with its time, if it has none yet."""
-    if not record.at:
-        force_setattr(record, "at", round(now, 3))  # ours alone until it is appended
-    return record
 
 
 def need(sheet: Sheet, run: str) -> RunRow:

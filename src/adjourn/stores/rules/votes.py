@@ -1,6 +1,6 @@
 """Who agrees to an interrupt so far, read in a store's transaction."""
 
-from adjourn.core.authority import Vote
+from adjourn.core.approval_votes import Vote
 from adjourn.core.record_codec import parse
 from adjourn.core.records import Decided
 from adjourn.stores.rules.interrupt_row import InterruptRow

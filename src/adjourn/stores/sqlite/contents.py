@@ -16,7 +16,7 @@ from adjourn.stores.guest_threads import GuestThread
 from adjourn.stores.outbox import Notification
 from adjourn.stores.private_file import PARTS
 from adjourn.stores.protocol import Halt
-from adjourn.stores.rules.values import Appended
+from adjourn.stores.rules.reads_and_writes import Appended
 from adjourn.stores.seals import Seal
 from adjourn.stores.sqlite.connection import bring_up_to_date, connect, transaction
 from adjourn.stores.sqlite.guest_threads import put_thread, read_threads

@@ -7,7 +7,7 @@ import msgspec
 
 from adjourn.stores.fleet import Census, Queue, RunCount, WorkerCard
 from adjourn.stores.rows import first_column
-from adjourn.stores.rules.values import Writes
+from adjourn.stores.rules.reads_and_writes import Writes
 
 _card = msgspec.json.Decoder(WorkerCard)
 _PUT = "insert into roster values (?, ?) on conflict (id) do update set body = excluded.body"

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from adjourn.stores.rules.values import Writes
+from adjourn.stores.rules.reads_and_writes import Writes
 
 _NAMES = (
     "put_halts",

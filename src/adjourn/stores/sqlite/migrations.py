@@ -5,9 +5,9 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from adjourn.core.authority import requesters
 from adjourn.core.codec import encode
 from adjourn.core.records import Decided
+from adjourn.core.requesters import requesters
 from adjourn.errors import StoreError
 from adjourn.stores.rows import first_column, parsed
 

@@ -12,8 +12,8 @@ from adjourn.stores.outbox import Endpoint, Notification, Wake
 from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import is_held
+from adjourn.stores.rules.reads_and_writes import LAST, Before, ReadRequest, ReadResult, Writes
 from adjourn.stores.rules.transaction import Find
-from adjourn.stores.rules.values import LAST, Before, ReadRequest, ReadResult, Writes
 from adjourn.stores.run_row import CHANGING, RunRow
 from adjourn.stores.seals import Covered, Seal, sealed_head
 from adjourn.stores.sqlite import removal

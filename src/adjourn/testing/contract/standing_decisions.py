@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from adjourn.core.action_digest import action_digest
-from adjourn.core.authority import shown_digest, violations
+from adjourn.core.authority import shown_digest
+from adjourn.core.journal_authority import violations
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.records import Asked, Decided, Intended, Move, Revoked
 from adjourn.core.standing_decision import UNDER

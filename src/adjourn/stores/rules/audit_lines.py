@@ -1,12 +1,30 @@
-"""What no person decided is in the audit as well: an expiry, a question that was given to others,
-and a hook's veto."""
+"""Lines of the audit: how a run began, and what no person decided, which is an expiry, a question that
+was given to others, and a hook's veto."""
 
-from adjourn.core.records import AnyRecord, Asked, Checked, Closed
+from collections.abc import Sequence
+from typing import Any
+
+from adjourn.core.decision import word_of
+from adjourn.core.records import (
+    AnyRecord,
+    Asked,
+    Checked,
+    Closed,
+    Decided,
+    Forked,
+    Started,
+)
 from adjourn.stores.rules.transaction import Sheet
 from adjourn.stores.run_row import RunRow
 
 EXPIRE, ESCALATE, VETO = "expire", "escalate", "veto"
 """The verbs of the audit. No one did it, so that such a line has no `by`."""
+KEPT = 20
+"""So many kept answers are named in the audit of a fork."""
+NAMED = 200
+"""So much of an event's name, or of a change of a program, is in the audit."""
+LISTED = 20
+"""So many changes of a program are named in the audit."""
 
 
 UNASKED = frozenset({Asked, Closed, Checked})
@@ -64,3 +82,32 @@ def audit_deadline(sheet: Sheet, row: RunRow, record: Closed | Asked) -> None:
     if tool:
         told["tool"] = tool
     sheet.audited(row.id, told)
+
+
+def begins_by(started: Started, rest: Sequence[AnyRecord]) -> str:
+    """The verb of the audit for a run that begins."""
+    if rest:
+        return "import"
+    if started.again_of:
+        return "again"
+    return "start"
+
+
+def begins_from(started: Started, rest: Sequence[AnyRecord], cut: Forked | None) -> dict[str, Any]:
+    """What the audit says of a run that begins from another: of which run; of a fork also where it
+    was cut, and whose answers were kept. `cut`: the last record that says that the journal was."""
+    if not started.forked_from:
+        if started.again_of:
+            return {"again_of": started.again_of}
+        return {}
+    told: dict[str, Any] = {"verb": "fork", "of": started.forked_from}
+    if cut is None:
+        return told
+    told |= {"cut_at": cut.at_seq, "answers": cut.answers}
+    if cut.answers == "keep":
+        kept: list[str] = []
+        for record in rest:
+            if isinstance(record, Decided) and word_of(record) in ("value", "instead", "dismiss"):
+                kept.append(record.i)
+        told["kept"] = kept[:KEPT]
+    return told
