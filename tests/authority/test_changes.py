@@ -22,7 +22,7 @@ from tests.authority.world import (
 )
 
 from adjourn import AdjournError, register_upgrader
-from adjourn.runtime.answers import MISSING
+from adjourn.runtime.checked_answers import MISSING
 
 pytestmark = pytest.mark.filterwarnings("ignore:'clerk' changed since the run started")
 

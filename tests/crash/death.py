@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import adjourn
 from adjourn.stores.postgres import PostgresStore
-from adjourn.stores.rules import transaction as sheets
+from adjourn.stores.rules import transaction as rule_transaction
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.sqlite.guest_threads import SQLiteThreads
 
@@ -24,6 +24,7 @@ COMMIT_PATH = frozenset(
         "stores/sqlite/batch_thread",
         "stores/sqlite/store",
         "stores/sqlite/transaction",
+        "stores/rules/sheet",
         "stores/rules/transaction",
         "stores/rules/journal",
         "stores/rules/lease",
@@ -78,14 +79,14 @@ def _arm_commit(death: Death) -> None:
 
         return transacts
 
-    settled = sheets.settled
+    settled = rule_transaction.settled
 
     def dying_at_last(book: Any) -> None:
         if death.where == "held" and getattr(here, "mine", False):
             die()
         settled(book)
 
-    sheets.settled = dying_at_last
+    rule_transaction.settled = dying_at_last
     for writer in (SQLiteStore, SQLiteThreads):
         writer._transact = dying(writer._transact)
     for name in ("_attempt", "_compare"):

@@ -15,7 +15,7 @@ from adjourn.runtime.program_choice import Fitness
 from adjourn.runtime.state_cache import StateCache
 from adjourn.runtime.worker import Worker
 from adjourn.stores.rules import lease as leases
-from adjourn.stores.rules import transaction as sheet
+from adjourn.stores.rules import transaction as rule_transaction
 from adjourn.stores.sqlite import SQLiteStore
 
 FENCE = "tests/driver/test_fence.py::test_"
@@ -173,7 +173,7 @@ LIVENESS: dict[str, Defect] = {
     ),
     "half_a_conversation_is_erased": Defect(
         "of a conversation in which one turn must stay, the others are erased",
-        rewriting(sheet, "_all_or_none", "in refused or done", "in done"),
+        rewriting(rule_transaction, "_all_or_none", "in refused or done", "in done"),
         "tests/runtime/test_erased_turns.py::test_if_one_turn_must_stay_none_is_erased_and_the_audit_says_which[0-held]",
     ),
     "kept_by_number": Defect(

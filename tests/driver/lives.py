@@ -17,7 +17,7 @@ from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
 from adjourn.driver.loop import Drive
 from adjourn.errors import AdjournError
-from adjourn.runtime.answers import answered
+from adjourn.runtime.checked_answers import answered
 from adjourn.stores.memory import MemoryStore
 
 RUN, TTL, NOW = "R", 1e6, 1_800_000_000.0

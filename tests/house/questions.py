@@ -3,8 +3,8 @@
     python -m tests.house.questions 1            # the names of all modules, then the questions of seed 1
     python -m tests.house.questions 1 answers    # where the lines stand
 
-A question is the first line of a function that a walk passed through, with the class that it stands in, and what its
-docstring says, or its first statements. No module is asked for twice.
+A question is the first line of a function in which a hop of a walk ends, as whoever reads the caller looks for it, with the
+class that it stands in, and what its docstring says, or its first statements. No module is asked for twice.
 """
 
 import ast
@@ -23,11 +23,11 @@ LINES = 3
 
 
 def walked() -> list[tuple[str, str]]:
-    """Module and function of everything that the walks pass through."""
+    """Module and function of everything in which a hop of a walk ends."""
     ran = subprocess.run(
         [sys.executable, "-m", "tests.house.walks"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    names = {name for leg in json.loads(ran.stdout) for name in leg["functions"]}
+    names = {name for leg in json.loads(ran.stdout) for name in leg["entered"]}
     pairs = (tuple(name.split(":")) for name in sorted(names))
     return [(module.removesuffix("/__init__"), function) for module, function in pairs]
 

@@ -37,6 +37,8 @@ class Leg:
     walk: str
     name: str
     functions: list[str] = field(default_factory=list[str])
+    entered: list[str] = field(default_factory=list[str])
+    """Those by which another module's function comes to this one: where a hop ends."""
     modules: list[str] = field(default_factory=list[str])
     hops: int = 0
     store: list[str] = field(default_factory=list[str])
@@ -82,6 +84,8 @@ class Recorder:
             caller = caller.f_back
         if caller is not None and module_of(caller) != module:
             self._hops.add((f"{module_of(caller)}:{caller.f_code.co_qualname}", name))
+            if name not in self.leg.entered:
+                self.leg.entered.append(name)
 
 
 def module_of(frame: FrameType) -> str:

@@ -9,7 +9,7 @@ from adjourn.stores.rules import erasure as erasing
 from adjourn.stores.rules import journal
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.rules import prune as pruning
-from adjourn.stores.rules.transaction import Sheet
+from adjourn.stores.rules.sheet import Sheet
 from adjourn.stores.sqlite import SQLiteStore, removal
 from adjourn.stores.sqlite import lists as sqlite_lists
 from adjourn.stores.sqlite import transaction as sqlite_book

@@ -15,7 +15,8 @@ from adjourn.errors import AlreadyDecided, Refused, StoreError
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.protocol import Lease, Store
 from adjourn.stores.rules.reads_and_writes import ReadRequest, ReadResult, Writes
-from adjourn.stores.rules.transaction import Sheet, StoreRule
+from adjourn.stores.rules.sheet import Sheet
+from adjourn.stores.rules.transaction import StoreRule
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.sqlite import SQLiteStore, gathered
 from adjourn.testing import check_rows

@@ -27,7 +27,7 @@ from adjourn.driver.program import StepHandle
 from adjourn.errors import Invalid, InvalidDefinition, Misused
 from adjourn.models.model import Model
 from adjourn.models.pydantic_ai.provider import model_chain
-from adjourn.runtime.answers import MISSING
+from adjourn.runtime.checked_answers import MISSING
 from adjourn.runtime.checkpoint import Saved
 from adjourn.runtime.definition import Definition, Kind, OnChange, check_on_change
 from adjourn.runtime.outcome import Outcome

@@ -16,7 +16,7 @@ from adjourn.core.records import MOST_URGENT
 from adjourn.core.status import ENDED
 from adjourn.errors import Invalid, Refused
 from adjourn.flow.flow import Flow
-from adjourn.runtime.answers import MISSING
+from adjourn.runtime.checked_answers import MISSING
 from adjourn.runtime.resumption import Continuation, prepare
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime

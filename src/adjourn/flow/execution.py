@@ -16,7 +16,7 @@ from adjourn.core.status import ENDED, Status
 from adjourn.driver.clock import Clock
 from adjourn.driver.watch import Event, watch
 from adjourn.errors import Invalid, Misused, Refused, RunFailed, UnknownInterrupt, bare
-from adjourn.runtime.answers import answered, check_event
+from adjourn.runtime.checked_answers import answered, check_event
 from adjourn.runtime.checkpoint import Checkpoint, taken_over
 from adjourn.runtime.local_runtime import LocalRuntime
 from adjourn.runtime.outcome import Outcome, failure, outcome_of

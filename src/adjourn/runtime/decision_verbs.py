@@ -13,8 +13,8 @@ from adjourn.core.standing_decision import Standing
 from adjourn.driver.cold_start import folded
 from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import Invalid, StaleDecision, UnknownInterrupt
-from adjourn.runtime.answers import answered
 from adjourn.runtime.arguments import check_by, checked_groups
+from adjourn.runtime.checked_answers import answered
 from adjourn.runtime.command_delivery import CommandDelivery
 from adjourn.stores.protocol import Filter
 

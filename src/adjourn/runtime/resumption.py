@@ -23,8 +23,8 @@ from adjourn.errors import (
     Refused,
     RunExists,
 )
-from adjourn.runtime.answers import MISSING, answers_for, describe, is_answer_needed
 from adjourn.runtime.arguments import check_same
+from adjourn.runtime.checked_answers import MISSING, answers_for, describe, is_answer_needed
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.runtime.definition import Definition, OnChange
 from adjourn.runtime.program_choice import check_resources

@@ -29,8 +29,8 @@ from adjourn.driver.cold_start import folded
 from adjourn.driver.watch import Event
 from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import AlreadyResumed, Invalid, NotFound, Refused, RequestReused
-from adjourn.runtime.answers import MISSING, answered, check_event
 from adjourn.runtime.arguments import Words, checked_words, within
+from adjourn.runtime.checked_answers import MISSING, answered, check_event
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.runtime.erasure_verbs import check_content
 from adjourn.runtime.outcome import Outcome, outcome_of

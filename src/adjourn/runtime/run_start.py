@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from adjourn.core.codec import plain
 from adjourn.core.records import AnyRecord, Started
 from adjourn.errors import RunExists
-from adjourn.runtime.answers import MISSING
 from adjourn.runtime.arguments import checked_priority
+from adjourn.runtime.checked_answers import MISSING
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.runtime.definition import Definition
 from adjourn.stores.protocol import Store

@@ -25,10 +25,10 @@ from adjourn.driver.worker_mark import check_outside, mark, unmark
 from adjourn.errors import Invalid, InvalidDefinition, Misused, RunExists, UnknownRun
 from adjourn.runtime import run_start
 from adjourn.runtime.advance_result import ELSEWHERE, IDLE, AdvanceVerb
-from adjourn.runtime.answers import MISSING, Missing
 from adjourn.runtime.arguments import checked_labels, checked_tenant, limited, whole
 from adjourn.runtime.audit_verbs import AuditVerbs
 from adjourn.runtime.bulk_verbs import BulkVerbs
+from adjourn.runtime.checked_answers import MISSING, Missing
 from adjourn.runtime.checkpoint import Checkpoint, Saved, key_ring, taken_over
 from adjourn.runtime.decision_signer import DecidersSource, Signatures, SigningKeySource
 from adjourn.runtime.definition import Definition, OnChange, check_on_change

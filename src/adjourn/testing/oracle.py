@@ -16,10 +16,11 @@ from adjourn.core.status import ENDED
 from adjourn.stores.audit import chain
 from adjourn.stores.protocol import Filter, Store
 from adjourn.stores.rows import parsed
-from adjourn.stores.rules import transaction as sheets
+from adjourn.stores.rules import transaction as rule_transaction
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.reads_and_writes import ReadRequest, Writes
-from adjourn.stores.rules.transaction import Book, Sheet, StoreRule
+from adjourn.stores.rules.sheet import Sheet
+from adjourn.stores.rules.transaction import Book, StoreRule
 from adjourn.stores.run_row import RunRow
 from adjourn.testing.wrapped_store import WrappedStore
 
@@ -304,7 +305,7 @@ def every_transaction() -> Generator[Oracle]:
     """Inside, every transaction of every store made of `adjourn.stores.rules` is checked, in
     whichever thread."""
     oracle = Oracle()
-    worked, settled = sheets.worked, sheets.settled
+    worked, settled = rule_transaction.worked, rule_transaction.settled
 
     def checked(book: Book, rule: StoreRule) -> tuple[Any, Writes]:
         result, writes = worked(book, rule)
@@ -317,7 +318,7 @@ def every_transaction() -> Generator[Oracle]:
         oracle.check_written(book)
 
     try:
-        sheets.worked, sheets.settled = checked, checked_at_last
+        rule_transaction.worked, rule_transaction.settled = checked, checked_at_last
         yield oracle
     finally:
-        sheets.worked, sheets.settled = worked, settled
+        rule_transaction.worked, rule_transaction.settled = worked, settled

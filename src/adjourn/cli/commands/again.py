@@ -22,7 +22,7 @@ from adjourn.cli.terminal.format import DIM, arguments, exact
 from adjourn.cli.terminal.hints import command
 from adjourn.core.status import RunStatus
 from adjourn.errors import Invalid
-from adjourn.runtime.answers import MISSING
+from adjourn.runtime.checked_answers import MISSING
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.again_preview import RepeatedCall
 from adjourn.views.run_view import RunView

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from adjourn.runtime.answers import MISSING
+from adjourn.runtime.checked_answers import MISSING
 from adjourn.server.api.files import given_files
 from adjourn.server.api.runs import begun_once
 from adjourn.server.api.startable import startable

@@ -17,7 +17,7 @@ from adjourn.errors import (
     RequestReused,
     RunExists,
 )
-from adjourn.runtime.answers import MISSING
+from adjourn.runtime.checked_answers import MISSING
 from adjourn.runtime.fleet_report import noted
 from adjourn.runtime.pruner import holds_of
 from adjourn.runtime.run_again import known_program

@@ -13,7 +13,7 @@ from adjourn.core.ids import ref_of
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.secret_places import has_secrets
 from adjourn.errors import InvalidAnswer, UnknownInterrupt
-from adjourn.runtime.answers import answered
+from adjourn.runtime.checked_answers import answered
 from adjourn.views.words import interrupt_title, payload_line
 
 _TOKEN = re.compile(r"([0-9a-f]{64})\.(.{1,400})", re.DOTALL)

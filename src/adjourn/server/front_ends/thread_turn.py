@@ -19,7 +19,7 @@ from adjourn.errors import (
     UnknownInterrupt,
     UnknownRun,
 )
-from adjourn.runtime.answers import answered
+from adjourn.runtime.checked_answers import answered
 from adjourn.runtime.run_again import known_program
 from adjourn.server.api.conflict import conflict
 from adjourn.server.api.decider import check_decider

@@ -39,7 +39,7 @@ from adjourn.stores.protocol import Bell, Filter, Turn
 from adjourn.stores.rows import parsed, present
 from adjourn.stores.ruled_store import Ruled
 from adjourn.stores.rules import filters, journal
-from adjourn.stores.rules import transaction as sheet
+from adjourn.stores.rules import transaction as rule_transaction
 from adjourn.stores.rules.conversation_turns import turn_of
 from adjourn.stores.rules.inbox_filter import belongs, briefly, is_for
 from adjourn.stores.rules.interrupt_row import InterruptRow
@@ -92,8 +92,8 @@ class MemoryStore(Ruled, MemoryBook):
     def _do(
         self, rule: StoreRule | Each | Whole, ring: str | None = None, own: bool = False
     ) -> Any:
-        result = sheet.carried_out(self, rule)
-        sheet.settled(self)
+        result = rule_transaction.carried_out(self, rule)
+        rule_transaction.settled(self)
         if ring is not None:
             self._bells.ring(ring, own=own)
         if isinstance(result, RecordedRefusal):

@@ -49,7 +49,7 @@ from adjourn.stores.postgres.transaction import ComparedBook, LockedBook, Moved,
 from adjourn.stores.postgres.watch import Watch
 from adjourn.stores.protocol import Bell, Filter, Turn
 from adjourn.stores.rows import first_column, parsed
-from adjourn.stores.rules import transaction as sheet
+from adjourn.stores.rules import transaction as rule_transaction
 from adjourn.stores.rules.conversation_turns import turns_of
 from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.reads_and_writes import ReadRequest, Writes
@@ -223,14 +223,14 @@ class PostgresStore(PostgresAudit):
         try:
             if landed := self._landed(book, tried):
                 return landed[0]
-            result = sheet.carried_out(book, rule)
+            result = rule_transaction.carried_out(book, rule)
             if tried and not book.has_sent and (landed := self._landed(book, tried)):
                 return landed[
                     0
                 ]  # of a run that is begun there is no row to lock: it came meanwhile
             tried.append((result, book.writes))
             book.ending = True
-            sheet.settled(book)
+            rule_transaction.settled(book)
         except psycopg.Error:  # nobody knows what came of it: the next attempt compares it again
             raise
         except BaseException as e:
@@ -286,7 +286,7 @@ class PostgresStore(PostgresAudit):
                 alone.append(request)
                 continue
             try:
-                request.result, writes = sheet.worked(book, rule)
+                request.result, writes = rule_transaction.worked(book, rule)
             except (AdjournError, Moved):
                 alone.append(request)
                 continue
@@ -295,7 +295,7 @@ class PostgresStore(PostgresAudit):
                 done[rule.ask.run] = request, writes
             else:
                 alone.append(request)
-        sheet.settled(book)
+        rule_transaction.settled(book)
         for request, writes in done.values():
             assert writes.row is not None
             if writes.row.n in book.landed:

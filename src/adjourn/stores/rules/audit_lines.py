@@ -14,7 +14,7 @@ from adjourn.core.records import (
     Forked,
     Started,
 )
-from adjourn.stores.rules.transaction import Sheet
+from adjourn.stores.rules.sheet import Sheet
 from adjourn.stores.run_row import RunRow
 
 EXPIRE, ESCALATE, VETO = "expire", "escalate", "veto"

@@ -18,7 +18,8 @@ from adjourn.stores.rows import parsed
 from adjourn.stores.rules.journal import append
 from adjourn.stores.rules.names import check_line
 from adjourn.stores.rules.reads_and_writes import ReadRequest
-from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule
+from adjourn.stores.rules.sheet import Sheet
+from adjourn.stores.rules.transaction import RecordedRefusal, StoreRule
 
 VERB = "begin a chapter in"
 LONG = 1_000

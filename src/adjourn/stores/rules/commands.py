@@ -57,8 +57,9 @@ from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.journal import VERBS, append, keep_files
 from adjourn.stores.rules.names import check_names, check_record
 from adjourn.stores.rules.reads_and_writes import ReadRequest
+from adjourn.stores.rules.sheet import Sheet, opened_by
 from adjourn.stores.rules.signatures import check_sealed
-from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule, opened_by
+from adjourn.stores.rules.transaction import RecordedRefusal, StoreRule
 from adjourn.stores.rules.votes import votes_of
 from adjourn.stores.run_row import RunRow, keyed_digest
 

@@ -34,7 +34,8 @@ from adjourn.stores.rules.lease import NOT_WRITTEN, held_row, size_of
 from adjourn.stores.rules.names import check_record
 from adjourn.stores.rules.outbox import tell
 from adjourn.stores.rules.reads_and_writes import ReadRequest
-from adjourn.stores.rules.transaction import Sheet, StoreRule, opened_by
+from adjourn.stores.rules.sheet import Sheet, opened_by
+from adjourn.stores.rules.transaction import StoreRule
 from adjourn.stores.rules.votes import agreed
 from adjourn.stores.run_row import RunRow, stored
 

@@ -8,7 +8,7 @@ from adjourn.core.status import ENDED
 from adjourn.errors import BrokenHistory, Refused, RunErased, SessionMoved, UnknownRun
 from adjourn.stores.protocol import Turn
 from adjourn.stores.rows import parsed, present
-from adjourn.stores.rules.transaction import Sheet
+from adjourn.stores.rules.sheet import Sheet
 
 
 def turn_of(run: str, lines: Sequence[tuple[int, str | None]], head: bytes) -> Turn:

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from adjourn.stores.outbox import Wake
 from adjourn.stores.rules.reads_and_writes import ReadRequest
-from adjourn.stores.rules.transaction import Sheet, StoreRule
+from adjourn.stores.rules.sheet import Sheet
+from adjourn.stores.rules.transaction import StoreRule
 
 WANT, STOP = "want wakes", "want no wakes"
 """What the audit says of it."""

@@ -15,7 +15,8 @@ from adjourn.stores.rules.holds import held
 from adjourn.stores.rules.journal import append
 from adjourn.stores.rules.names import check_names
 from adjourn.stores.rules.reads_and_writes import LAST, ReadRequest
-from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule
+from adjourn.stores.rules.sheet import Sheet
+from adjourn.stores.rules.transaction import RecordedRefusal, StoreRule
 from adjourn.stores.run_row import RunRow
 
 ERASE = "erase"

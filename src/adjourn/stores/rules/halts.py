@@ -9,7 +9,8 @@ from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.names import check_names
 from adjourn.stores.rules.outbox import tell_halt
 from adjourn.stores.rules.reads_and_writes import ReadRequest
-from adjourn.stores.rules.transaction import Sheet, StoreRule, opened_by
+from adjourn.stores.rules.sheet import Sheet, opened_by
+from adjourn.stores.rules.transaction import StoreRule
 from adjourn.stores.run_row import RunRow
 
 

@@ -4,7 +4,8 @@ from adjourn.errors import RunHeld, UnknownRun
 from adjourn.stores.audit import SECURITY
 from adjourn.stores.erasure import Hold, check_hold, run_of, scopes_of
 from adjourn.stores.rules.reads_and_writes import ReadRequest
-from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule
+from adjourn.stores.rules.sheet import Sheet
+from adjourn.stores.rules.transaction import RecordedRefusal, StoreRule
 from adjourn.stores.run_row import RunRow
 
 HOLD, LIFT = "hold", "lift hold"

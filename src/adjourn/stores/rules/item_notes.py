@@ -17,7 +17,8 @@ from adjourn.stores.item_note import BEFORE_EXPIRY, ItemNote
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.names import check_names
 from adjourn.stores.rules.reads_and_writes import ReadRequest
-from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule, opened_by
+from adjourn.stores.rules.sheet import Sheet, opened_by
+from adjourn.stores.rules.transaction import RecordedRefusal, StoreRule
 from adjourn.stores.run_row import RunRow
 
 LONGEST = 10_000

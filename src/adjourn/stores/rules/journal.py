@@ -54,8 +54,9 @@ from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.names import check_record, cleaned
 from adjourn.stores.rules.outbox import TOLD, tell
 from adjourn.stores.rules.reads_and_writes import NOTHING, ReadRequest
+from adjourn.stores.rules.sheet import Sheet, opened_by
 from adjourn.stores.rules.signatures import check_sealed, taken_back
-from adjourn.stores.rules.transaction import Sheet, StoreRule, opened_by
+from adjourn.stores.rules.transaction import StoreRule
 from adjourn.stores.rules.votes import votes_of
 from adjourn.stores.run_row import MARKED, RunRow, hide, keyed_digest, note_worker, stored
 

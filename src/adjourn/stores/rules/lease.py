@@ -15,7 +15,8 @@ from adjourn.stores.rows import parsed
 from adjourn.stores.rules.journal import append
 from adjourn.stores.rules.names import check_names
 from adjourn.stores.rules.reads_and_writes import ReadRequest
-from adjourn.stores.rules.transaction import Each, Find, Sheet, StoreRule, need
+from adjourn.stores.rules.sheet import Sheet, need
+from adjourn.stores.rules.transaction import Each, Find, StoreRule
 from adjourn.stores.run_row import RunRow
 
 NOT_WRITTEN = "nothing of this worker was written"

@@ -36,7 +36,8 @@ from adjourn.stores.notification_body import (
 from adjourn.stores.outbox import TOPICS, DeliveryAttempt, Endpoint, Notification
 from adjourn.stores.rules.names import check_names, cleaned
 from adjourn.stores.rules.reads_and_writes import ReadRequest
-from adjourn.stores.rules.transaction import Sheet, StoreRule
+from adjourn.stores.rules.sheet import Sheet
+from adjourn.stores.rules.transaction import StoreRule
 from adjourn.stores.run_row import RunRow
 
 TOLD = frozenset({Asked, Suspended, Reminded, Parked, RunCompleted, RunCancelled})

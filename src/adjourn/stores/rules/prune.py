@@ -5,7 +5,8 @@ from adjourn.errors import Refused
 from adjourn.stores.erasure import Pruning
 from adjourn.stores.rules.holds import held
 from adjourn.stores.rules.reads_and_writes import ReadRequest
-from adjourn.stores.rules.transaction import RecordedRefusal, Sheet, StoreRule
+from adjourn.stores.rules.sheet import Sheet
+from adjourn.stores.rules.transaction import RecordedRefusal, StoreRule
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import sealed_head
 

@@ -12,7 +12,7 @@ from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.journal import append, new_row
 from adjourn.stores.rules.names import cleaned
 from adjourn.stores.rules.reads_and_writes import ReadRequest, ReadResult
-from adjourn.stores.rules.transaction import Sheet, need
+from adjourn.stores.rules.sheet import Sheet, need
 from adjourn.stores.run_row import RunRow, hide
 
 ROW = (

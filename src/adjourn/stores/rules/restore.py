@@ -8,7 +8,8 @@ from adjourn.core.records import Restored
 from adjourn.core.status import ENDED
 from adjourn.stores.rules.journal import append
 from adjourn.stores.rules.reads_and_writes import ReadRequest
-from adjourn.stores.rules.transaction import Sheet, StoreRule, need
+from adjourn.stores.rules.sheet import Sheet, need
+from adjourn.stores.rules.transaction import StoreRule
 
 RESTORE = "restore"
 """The verb of the audit."""

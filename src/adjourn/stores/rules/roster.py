@@ -7,7 +7,8 @@ from msgspec.structs import replace
 from adjourn.stores.fleet import WorkerCard
 from adjourn.stores.rules.names import check_names
 from adjourn.stores.rules.reads_and_writes import ReadRequest
-from adjourn.stores.rules.transaction import Sheet, StoreRule
+from adjourn.stores.rules.sheet import Sheet
+from adjourn.stores.rules.transaction import StoreRule
 
 
 def listing(put: WorkerCard | None, drop: Sequence[str]) -> StoreRule:

@@ -8,7 +8,8 @@ from adjourn.errors import AuditBroken
 from adjourn.stores.audit import SECURITY
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.rules.reads_and_writes import ReadRequest
-from adjourn.stores.rules.transaction import Sheet, StoreRule
+from adjourn.stores.rules.sheet import Sheet
+from adjourn.stores.rules.transaction import StoreRule
 from adjourn.stores.seals import Seal, seal_hash
 
 

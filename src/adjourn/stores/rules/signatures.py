@@ -15,7 +15,8 @@ from adjourn.core.state import State
 from adjourn.errors import Invalid, NotAllowed
 from adjourn.stores.rows import parsed
 from adjourn.stores.rules.reads_and_writes import ReadRequest
-from adjourn.stores.rules.transaction import Sheet, StoreRule
+from adjourn.stores.rules.sheet import Sheet
+from adjourn.stores.rules.transaction import StoreRule
 from adjourn.stores.run_row import RunRow
 
 REQUIRE, STOP = "require seals", "stop requiring seals"

@@ -22,7 +22,7 @@ from adjourn.core.standing_decision import (
 )
 from adjourn.errors import InvalidAnswer, NotAllowed, Refused, Unauthorised, UnknownInterrupt, bare
 from adjourn.stores.rules.interrupt_row import InterruptRow
-from adjourn.stores.rules.transaction import Sheet, opened_by
+from adjourn.stores.rules.sheet import Sheet, opened_by
 from adjourn.stores.rules.votes import agreed
 from adjourn.stores.run_row import RunRow
 

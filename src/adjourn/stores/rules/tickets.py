@@ -2,7 +2,8 @@
 transaction."""
 
 from adjourn.stores.rules.reads_and_writes import ReadRequest
-from adjourn.stores.rules.transaction import Sheet, StoreRule
+from adjourn.stores.rules.sheet import Sheet
+from adjourn.stores.rules.transaction import StoreRule
 from adjourn.stores.tickets import (
     TicketAnswer,
     TicketRequest,

@@ -4,7 +4,7 @@ from adjourn.core.approval_votes import Vote
 from adjourn.core.record_codec import parse
 from adjourn.core.records import Decided
 from adjourn.stores.rules.interrupt_row import InterruptRow
-from adjourn.stores.rules.transaction import Sheet
+from adjourn.stores.rules.sheet import Sheet
 
 
 def agreed(sheet: Sheet, found: InterruptRow) -> list[Decided]:

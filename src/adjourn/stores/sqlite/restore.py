@@ -23,7 +23,7 @@ from adjourn.errors import Conflict, Invalid, NotFound, StoreError
 from adjourn.stores.private_file import PARTS, tighten
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules import restore as restoring
-from adjourn.stores.rules import transaction as sheet
+from adjourn.stores.rules import transaction as rule_transaction
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.sqlite.connection import connect, refuse_foreign, transaction
 from adjourn.stores.sqlite.migrations import pending
@@ -163,9 +163,11 @@ def _hold(copy: str, highest: int, by: str, origin: str, now: float) -> tuple[fl
             book = SQLiteBook(db, lambda: now)
             held = 0
             for run in runs:
-                held += sheet.carried_out(book, restoring.holding(run, epoch, by, origin))
-            sheet.carried_out(book, restoring.telling(held, by, origin))
-            sheet.settled(book)
+                held += rule_transaction.carried_out(
+                    book, restoring.holding(run, epoch, by, origin)
+                )
+            rule_transaction.carried_out(book, restoring.telling(held, by, origin))
+            rule_transaction.settled(book)
     finally:
         db.close()
     return taken, len(runs), held

@@ -24,7 +24,7 @@ from adjourn.stores.item_note import ItemMark
 from adjourn.stores.outbox import Endpoint, Notification
 from adjourn.stores.polled_channel import PolledChannel
 from adjourn.stores.protocol import Bell, Filter, Turn
-from adjourn.stores.rules import transaction as sheet
+from adjourn.stores.rules import transaction as rule_transaction
 from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.roster import listing
 from adjourn.stores.rules.transaction import Each, RecordedRefusal, StoreRule, Whole
@@ -186,11 +186,11 @@ class SQLiteStore(SQLiteAudit):
             rows.begun()
             for request in batch:
                 try:
-                    request.result = sheet.carried_out(rows, request.work)
+                    request.result = rule_transaction.carried_out(rows, request.work)
                     ruled = True
                 except AdjournError as e:
                     request.error = e
-            sheet.settled(rows)
+            rule_transaction.settled(rows)
         except BaseException:
             self._take_back()
             if len(batch) == 1:
