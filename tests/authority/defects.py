@@ -12,7 +12,7 @@ from adjourn.bodies.tool_context import ToolContext
 from adjourn.core import approval_votes, authority, standing_answers, standing_decision, state
 from adjourn.core.records import Forked, Intended
 from adjourn.core.state import State
-from adjourn.stores.rules import commands, journal
+from adjourn.stores.rules import commands, creation
 from adjourn.stores.rules import commit as commits
 from adjourn.stores.rules import standing_decisions as standing_rules
 
@@ -129,7 +129,7 @@ AUTHORITY: dict[str, Defect] = {
     ),
     "any_journal_is_imported": Defect(
         "a journal is taken over whatever stands in it",
-        replacing(journal, "objections", lambda _: iter(())),  # pyright: ignore
+        replacing(creation, "objections", lambda _: iter(())),  # pyright: ignore
         HERE + "workers.py::test_a_journal_with_a_forged_intent_is_not_taken_over[approved-memory]",
     ),
     "forks_own_effects": Defect(

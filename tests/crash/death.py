@@ -26,6 +26,7 @@ COMMIT_PATH = frozenset(
         "stores/sqlite/transaction",
         "stores/rules/sheet",
         "stores/rules/transaction",
+        "stores/rules/creation",
         "stores/rules/journal",
         "stores/rules/lease",
         "stores/rules/commit",

@@ -5,8 +5,8 @@ from tests.house.defect import Defect, replacing, rewriting
 from adjourn.stores import tickets
 from adjourn.stores.memory import transaction as memory_book
 from adjourn.stores.rules import commit as commits
+from adjourn.stores.rules import creation
 from adjourn.stores.rules import erasure as erasing
-from adjourn.stores.rules import journal
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.rules import prune as pruning
 from adjourn.stores.rules.sheet import Sheet
@@ -112,7 +112,7 @@ RULES: dict[str, Defect] = {
     ),
     "id_again": Defect(
         "the id of a run that was pruned is given again",
-        rewriting(journal, "create", "sheet.is_audited(started.run)", "False"),
+        rewriting(creation, "create", "sheet.is_audited(started.run)", "False"),
         CONTRACT + "its_id_stays_taken",
     ),
     "word_wakes_nobody": Defect(

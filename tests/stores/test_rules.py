@@ -9,9 +9,10 @@ from adjourn.core.records import AnyRecord, Decided, Said, Started
 from adjourn.core.status import ENDED, Status
 from adjourn.errors import Invalid
 from adjourn.stores.protocol import Filter
-from adjourn.stores.rules.filters import fits, visible
+from adjourn.stores.rules.inbox_filter import visible
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.names import check_names, check_record, cleaned
+from adjourn.stores.rules.run_filter import fits
 from adjourn.stores.run_row import RunRow
 
 NOW = 1000.0

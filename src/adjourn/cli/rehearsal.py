@@ -10,7 +10,7 @@ from adjourn.errors import RunErased, RunExists, RunPruned
 from adjourn.runtime.definition import Definition
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.address import file_of
-from adjourn.stores.rules.journal import new_row
+from adjourn.stores.rules.creation import new_row
 from adjourn.stores.rules.names import check_record
 from adjourn.stores.tenant_store import TenantStore
 

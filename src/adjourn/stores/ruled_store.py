@@ -16,7 +16,7 @@ from adjourn.stores.erasure import Erasure, Hold, Pruning
 from adjourn.stores.item_note import ItemNote
 from adjourn.stores.outbox import DeliveryAttempt, Endpoint, Notification, Wake
 from adjourn.stores.protocol import Committed, Halt, Lease
-from adjourn.stores.rules import chapters, commands, halts, holds, journal, outbox
+from adjourn.stores.rules import chapters, commands, creation, halts, holds, outbox
 from adjourn.stores.rules import commit as commits
 from adjourn.stores.rules import engine_wakes as waking
 from adjourn.stores.rules import erasure as erasing
@@ -85,7 +85,7 @@ class Ruled:
 
             key = NewRunKey(ring)
         return await self._write(
-            journal.creating(started, records, origin, blobs, key), ring=started.run
+            creation.creating(started, records, origin, blobs, key), ring=started.run
         )
 
     async def _ring_of_copies(

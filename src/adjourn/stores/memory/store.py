@@ -38,10 +38,10 @@ from adjourn.stores.outbox import Notification
 from adjourn.stores.protocol import Bell, Filter, Turn
 from adjourn.stores.rows import parsed, present
 from adjourn.stores.ruled_store import Ruled
-from adjourn.stores.rules import filters, journal
+from adjourn.stores.rules import creation, run_filter
 from adjourn.stores.rules import transaction as rule_transaction
 from adjourn.stores.rules.conversation_turns import turn_of
-from adjourn.stores.rules.inbox_filter import belongs, briefly, is_for
+from adjourn.stores.rules.inbox_filter import belongs, briefly, is_for, shown, visible
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.reads_and_writes import NOTHING
@@ -186,7 +186,7 @@ class MemoryStore(Ruled, MemoryBook):
         """`create` with a whole journal, without awaiting."""
         first, *rest = records
         assert isinstance(first, Started)
-        self._do(journal.creating(first, rest, "", blobs), first.run)
+        self._do(creation.creating(first, rest, "", blobs), first.run)
 
     def knows(self, run: str, request: str) -> bool:
         """Whether a request id was used for this run."""
@@ -390,12 +390,12 @@ class MemoryStore(Ruled, MemoryBook):
         found: list[tuple[tuple[int, float, int, int], Interrupt]] = []
         for number, (id, interrupts) in enumerate(self._interrupts.items()):
             row = self._runs[id]
-            fits = filters.fits(row, of_run, now, self._halts)
+            fits = run_filter.fits(row, of_run, now, self._halts)
             for asked in interrupts.values():
                 if filter.interrupt:
                     wanted = asked.i == filter.interrupt
                 else:
-                    wanted = filters.visible(row, asked, now)
+                    wanted = visible(row, asked, now)
                 wanted = wanted and fits and filter.kind in ("", asked.kind)
                 wanted = wanted and is_for(asked, filter, now)
                 last = bool(filter.after) and filter.after in (
@@ -429,7 +429,7 @@ class MemoryStore(Ruled, MemoryBook):
         journal = cast("list[str]", self._journals[row.id])  # what was erased has no interrupts
         agreed = [journal[seq - 1] for seq in asked.votes.values()]
         brief = row.id, asked.i, asked.seq, asked.kind, asked.opened_at, asked.expires
-        return filters.shown(brief, journal[asked.seq - 1], agreed, row.requesters, asked.disowned)
+        return shown(brief, journal[asked.seq - 1], agreed, row.requesters, asked.disowned)
 
     async def runs(self, filter: Filter) -> list[RunRow]:
         """See `Store.runs`."""
@@ -440,7 +440,7 @@ class MemoryStore(Ruled, MemoryBook):
         found: list[RunRow] = []
         begun = not filter.after
         for row in rows:
-            fits = begun and filters.fits(row, filter, now, self._halts)
+            fits = begun and run_filter.fits(row, filter, now, self._halts)
             if fits and self._is_found(row, filter.search):
                 found.append(row)
             begun = begun or row.id == filter.after

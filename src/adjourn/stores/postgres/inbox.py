@@ -12,8 +12,8 @@ from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.postgres.lists import FEW, LABELLED, SHOWN, like, planned
 from adjourn.stores.protocol import Filter
 from adjourn.stores.rows import first_column
-from adjourn.stores.rules.filters import given, shown
-from adjourn.stores.rules.inbox_filter import BRIEFLY, briefly
+from adjourn.stores.rules.inbox_filter import BRIEFLY, briefly, shown
+from adjourn.stores.rules.run_filter import given
 
 POSITION = "(x.rank, x.opened_at, x.run, x.seq)"
 ORDER = "x.rank, x.opened_at, x.run, x.seq"

@@ -18,7 +18,7 @@ from adjourn.stores.postgres.rows import COLUMNS, run_row
 from adjourn.stores.postgres.run_search import Looker
 from adjourn.stores.protocol import Filter
 from adjourn.stores.rows import first_column
-from adjourn.stores.rules import filters
+from adjourn.stores.rules import run_filter
 from adjourn.stores.run_row import RunRow
 
 PLAN = (
@@ -94,7 +94,9 @@ def runs(db: Connection, filter: Filter, now: float) -> Iterator[list[RunRow]]:
         return
     halts = first_column(messages(db, ["select scope from adjourn.halt"], {})[0])
     for rows in asked.looks(db, left):
-        found = [row for row in map(run_row, rows) if filters.fits(row, filter, now, halts)][:left]
+        found = [row for row in map(run_row, rows) if run_filter.fits(row, filter, now, halts)][
+            :left
+        ]
         yield found
         left -= len(found)
         if left <= 0:
@@ -251,7 +253,9 @@ class _Asked(msgspec.Struct):
     def _ways(self) -> list[_Way]:
         """All ways in which the runs can be found, but for their texts."""
         filter = self.filter
-        asked = filters.given(filter, ("program", "session", "label", "since", "until", "changed"))
+        asked = run_filter.given(
+            filter, ("program", "session", "label", "since", "until", "changed")
+        )
         found: list[_Way] = []
         if filter.status == "held":
             return [_Way((HELD,), "-r.n")]

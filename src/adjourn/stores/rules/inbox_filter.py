@@ -1,11 +1,19 @@
 """What belongs in a list of interrupts, beyond what an index can say; the same for every store."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
+
+from adjourn.core.approval_votes import Vote
 from adjourn.core.ids import public_id
-from adjourn.core.interrupt import Interrupt
+from adjourn.core.interrupt import Interrupt, view
+from adjourn.core.record_codec import UNREADABLE, parse, readable
+from adjourn.core.records import Asked, Decided, Suspended
+from adjourn.core.status import ENDED, Status
 from adjourn.stores.protocol import Filter
 from adjourn.stores.rules.interrupt_row import InterruptRow
+from adjourn.stores.run_row import RunRow
 
 Brief = tuple[str, str, int, Any, float, float]
 """What `briefly` takes."""
@@ -64,3 +72,34 @@ def briefly(run: str, id: str, seq: int, kind: Any, opened_at: float, expires: f
         expires_at=expires or None,
         seq=seq,
     )
+
+
+def visible(row: RunRow, found: InterruptRow, now: float) -> bool:
+    """Whether a person could decide it now."""
+    if found.state != "open" or found.kind in ("timer", "event") or 0 < found.expires <= now:
+        return False
+    if row.status in (Status.CANCELLING, Status.STUCK):
+        return found.undoing
+    return row.status not in ENDED
+
+
+def shown(
+    brief: Brief,
+    body: str,
+    decisions: Sequence[str] = (),
+    requesters: Iterable[str] = (),
+    disowned: tuple[str, ...] = (),
+) -> Interrupt:
+    """An inbox item from what `briefly` takes, the record that opened it, and those by which people
+    have agreed so far. If its run is encrypted and the key is not here, it says so: nobody can
+    decide it here, and everything else in the list is there."""
+    run, _, seq, *_ = brief
+    record = readable(body)
+    if record is None:
+        return msgspec.structs.replace(briefly(*brief), type="unreadable", payload=UNREADABLE)
+    assert isinstance(record, (Asked, Suspended))  # a union would be made anew for every item
+    votes: list[Vote] = []
+    for decided in map(parse, decisions):
+        if isinstance(decided, Decided):
+            votes.append(Vote(decided.by, decided.groups))
+    return view(run, seq, record, votes, frozenset(requesters), disowned)

@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from adjourn.core.records import AnyRecord, Claimed, Started
 from adjourn.core.status import ENDED
+from adjourn.stores.rules.creation import new_row
 from adjourn.stores.rules.interrupt_row import InterruptRow
-from adjourn.stores.rules.journal import append, new_row
+from adjourn.stores.rules.journal import append
 from adjourn.stores.rules.names import cleaned
 from adjourn.stores.rules.reads_and_writes import ReadRequest, ReadResult
 from adjourn.stores.rules.sheet import Sheet, need

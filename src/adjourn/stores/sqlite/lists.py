@@ -14,7 +14,7 @@ from adjourn.core.status import Status
 from adjourn.stores.audit import SECURITY, AuditLine
 from adjourn.stores.protocol import Filter
 from adjourn.stores.rows import first_column
-from adjourn.stores.rules import filters
+from adjourn.stores.rules import run_filter
 from adjourn.stores.rules.inbox_filter import briefly
 from adjourn.stores.run_index import RunSearch
 from adjourn.stores.run_row import RunRow
@@ -115,7 +115,7 @@ def inbox_looks(db: Any, filter: Filter, now: float) -> Iterator[list[Interrupt]
     terms, values = _waiting(filter, now)
     source = _of_few_runs(db, filter, values)
     place, left, most = _place(db, filter.after), filter.limit, FIRST
-    in_slices = not source and (filter.members is not None or bool(filters.given(filter, RARE)))
+    in_slices = not source and (filter.members is not None or bool(run_filter.given(filter, RARE)))
     while left > 0:
         here, values["limit"] = list(terms), left
         if place:
@@ -266,7 +266,7 @@ def looks(db: Any, filter: Filter, now: float) -> Iterator[list[RunRow]]:
         found: list[RunRow] = []
         cursor = db.execute(sql, values)
         for row in cursor:
-            if filters.fits(one := run_row(row), filter, now, halts):
+            if run_filter.fits(one := run_row(row), filter, now, halts):
                 found.append(one)
                 if len(found) == left:
                     cursor.close()  # a reader that has not ended keeps the log from being cut
@@ -322,7 +322,7 @@ class _Asked(msgspec.Struct):
     @property
     def conditions(self) -> set[str]:
         """What is asked for."""
-        return set(filters.given(self.filter, CONDITIONS))
+        return set(run_filter.given(self.filter, CONDITIONS))
 
     def where(self, *, label: bool = True) -> tuple[str, dict[str, Any]]:
         """What a row must be, beyond the index by which it is found."""

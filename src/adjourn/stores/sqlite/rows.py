@@ -19,8 +19,7 @@ from adjourn.stores.guest_threads import KEY, LAST
 from adjourn.stores.item_note import ItemMark
 from adjourn.stores.outbox import Endpoint, Notification
 from adjourn.stores.rows import first_column, parsed
-from adjourn.stores.rules.filters import shown
-from adjourn.stores.rules.inbox_filter import BRIEFLY
+from adjourn.stores.rules.inbox_filter import BRIEFLY, shown
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.run_row import RunRow, opened_bytes
 from adjourn.stores.seals import Seal
