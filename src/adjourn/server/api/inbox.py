@@ -289,11 +289,16 @@ async def _decidable(c: ApiRequest) -> Interrupt:
     return found
 
 
-async def _decided(c: ApiRequest, found: Interrupt, decide: Callable[[str], Awaitable[int]]) -> Any:
+async def _decided(
+    c: ApiRequest, found: Interrupt, decide: Callable[..., Awaitable[int]], *given: Any, **said: Any
+) -> Any:
     """Decide about what was seen; a refusal because it has changed says how."""
     sent = c.body["digest"]
     try:
-        return Done(seq=await decide(sent))
+        seq = await decide(
+            found, *given, by=c.who.name, digest=sent, request_id=c.request_id, **said
+        )
+        return Done(seq=seq)
     except Conflict as e:
         if isinstance(e, AlreadyDecided | InterruptClosed | StaleDecision):
             raise await conflict(c.rt.store, found, sent, e) from None
@@ -335,17 +340,12 @@ async def approve(c: ApiRequest) -> Any:
     return await _decided(
         c,
         found,
-        lambda digest: c.rt.approve(
-            found,
-            by=c.who.name,
-            note=b.get("note", ""),
-            digest=digest,
-            edit=b.get("edit"),
-            scope=b.get("scope", "once"),
-            groups=c.who.groups,
-            request_id=c.request_id,
-            stands=_stands(b),
-        ),
+        c.rt.approve,
+        note=b.get("note", ""),
+        edit=b.get("edit"),
+        scope=b.get("scope", "once"),
+        groups=c.who.groups,
+        stands=_stands(b),
     )
 
 
@@ -360,18 +360,7 @@ async def deny(c: ApiRequest) -> Any:
     """Refuse a call."""
     b, found = c.body, await _decidable(c)
     _approvable(found)
-    return await _decided(
-        c,
-        found,
-        lambda digest: c.rt.deny(
-            found,
-            by=c.who.name,
-            note=b.get("note", ""),
-            digest=digest,
-            request_id=c.request_id,
-            stands=_stands(b),
-        ),
-    )
+    return await _decided(c, found, c.rt.deny, note=b.get("note", ""), stands=_stands(b))
 
 
 @operation(
@@ -424,18 +413,7 @@ async def dismiss(c: ApiRequest) -> Any:
 
 async def _said(c: ApiRequest, found: Interrupt, value: Any) -> Any:
     """Record a value or a decision as the answer of whoever asks."""
-    return await _decided(
-        c,
-        found,
-        lambda digest: c.rt.answer(
-            found,
-            value,
-            by=c.who.name,
-            digest=digest,
-            groups=c.who.groups,
-            request_id=c.request_id,
-        ),
-    )
+    return await _decided(c, found, c.rt.answer, value, groups=c.who.groups)
 
 
 @operation(
