@@ -216,10 +216,8 @@ def copy(
         f"{count(done.seals, 'seal')}, {count(done.threads, 'thread')} of guests: both are the same."
     )
     say(
-        Text(
-            f"Both are halted. To continue in the copy: "
-            f"{command(target, 'unhalt', '*', options=('--reason', '…'))}"
-        )
+        f"Both are halted. To continue in the copy: "
+        f"{command(target, 'unhalt', '*', options=('--reason', '…'))}"
     )
 
 
@@ -257,10 +255,8 @@ def restore(
     )
     if done.held:
         say(
-            Text(
-                f"Look at each, then let it go on or cancel it: "
-                f"{command(db, 'runs', options=('--status', 'paused'))}"
-            )
+            f"Look at each, then let it go on or cancel it: "
+            f"{command(db, 'runs', options=('--status', 'paused'))}"
         )
     if done.kept:
         remark(f"The way back: mv {quoted(done.kept)} {quoted(done.path)}")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from adjourn.core.records import CancelAsked, Faulted, Move, Parked, PauseAsked, RunCompleted, Said
+from adjourn.core.records import CancelAsked, Faulted, Parked, PauseAsked, RunCompleted, Said
 from adjourn.core.status import RunStatus, Status
 from adjourn.errors import InvalidDefinition
 from adjourn.stores.protocol import Filter, Halt, Lease, Store
@@ -384,9 +384,7 @@ class Runs(ContractFixtures):
             ("r2", [approval("model:?0", kind="error", step="model:"), approval()]),
         ):
             lease = await begin(store, run)
-            await commit(
-                store, lease, [Faulted(step="model:", error="boom")], _moves(*asks, Parked())
-            )
+            await commit(store, lease, [Faulted(step="model:", error="boom")], [*asks, Parked()])
         assert await ids(store, status="failed") == ["r1"]
         assert sorted(await ids(store, status="waiting")) == ["r1", "r2"]
         await store.deliver("r2", no())
@@ -473,10 +471,6 @@ class Runs(ContractFixtures):
         assert await ids(store, status="ready", limit=2) == ["r3", "r2"]
         await store.deliver("r2", CancelAsked())
         assert await ids(store, status="ready", limit=2, after="r2") == ["r1", "r0"]
-
-
-def _moves(*moves: Move) -> list[Move]:
-    return [*moves]
 
 
 class Halts(ContractFixtures):
