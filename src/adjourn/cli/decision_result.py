@@ -7,8 +7,8 @@ from typing import Any
 from rich.text import Text
 
 from adjourn.cli.person import Person
-from adjourn.cli.terminal.console import out, say
-from adjourn.cli.terminal.format import DIM, EXIT, arguments, brief, duration, status_mark
+from adjourn.cli.terminal.console import out, remark, say
+from adjourn.cli.terminal.format import EXIT, arguments, brief, duration, status_mark
 from adjourn.cli.terminal.hints import command
 from adjourn.cli.terminal.interrupt import title
 from adjourn.cli.terminal.prompt import Choice
@@ -79,12 +79,7 @@ class DecisionResult:
         mark = Text.assemble("  ", visible(interrupt.run_id), " is ", status_mark(self.status))
         say(mark)
         if self.status == "ready":
-            say(
-                Text(
-                    f"  It goes on where a worker with its program is open: {self.advance}",
-                    style=DIM,
-                )
-            )
+            remark(f"  It goes on where a worker with its program is open: {self.advance}")
 
     def as_json(self) -> dict[str, Any]:
         """The decision as data."""

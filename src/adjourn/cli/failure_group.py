@@ -11,8 +11,8 @@ from adjourn.cli.error_report import error_json
 from adjourn.cli.interrupt_lookup import find, find_decidable, full_digest
 from adjourn.cli.opened_database import address_of
 from adjourn.cli.person import Person
-from adjourn.cli.terminal.console import err, out, print_json, say
-from adjourn.cli.terminal.format import DIM, brief
+from adjourn.cli.terminal.console import err, out, print_json, remark, say
+from adjourn.cli.terminal.format import brief
 from adjourn.cli.terminal.interrupt import list_line, title
 from adjourn.cli.terminal.prompt import agreed
 from adjourn.core.interrupt import Interrupt
@@ -56,7 +56,7 @@ class Alike:
             print_json({"ref": self.like.ref, "count": number, "dry_run": True})
             return
         out().print(f"Would retry {number}: {brief(visible(title(self.like)))}")
-        say(Text("Nothing was retried.", style=DIM))
+        remark("Nothing was retried.")
 
     async def retry(self, rt: Runtime, by: Person, note: str, request_id: str) -> list[Retried]:
         """Try all of them again that were counted."""

@@ -170,6 +170,33 @@ operation = _decorator(Operation)
 """Makes a handler an operation: `@operation("GET /runs", "read", many(RunSummary))`."""
 
 
+def run_verb(
+    verb: str,
+    right: Right,
+    answer: Schema,
+    body: Schema,
+    *,
+    problems: tuple[int, ...] = (404, 409),
+    size: int = LARGE,
+) -> Callable[[H], H]:
+    """Makes a handler a verb of one run: `POST /runs/{run}/VERB`."""
+    route = f"POST /runs/{{run}}/{verb}"
+    return operation(route, right, answer, problems=problems, size=size, body=body)
+
+
+def interrupt_verb(
+    verb: str,
+    answer: Schema,
+    body: Schema,
+    *,
+    problems: tuple[int, ...] = (404, 409),
+    size: int = LARGE,
+) -> Callable[[H], H]:
+    """Makes a handler a verb of those who decide about one interrupt."""
+    route = f"POST /interrupts/{{interrupt}}/{verb}"
+    return operation(route, "decide", answer, problems=problems, size=size, body=body)
+
+
 def operations_of(*modules: ModuleType) -> list[Operation]:
     """The operations whose handlers stand in these modules, in their order."""
     return [

@@ -25,7 +25,7 @@ from adjourn.server.notifications.sender import NotificationSender
 from adjourn.server.oidc_login import LOGIN, oidc_page
 from adjourn.server.openapi import API, openapi
 from adjourn.server.probes import METRICS, PROBES, metrics, probed
-from adjourn.server.problem import Problem, problem, respond
+from adjourn.server.problem import Problem, not_allowed, problem, respond
 from adjourn.server.request_checks import check_host, check_length, check_origin, check_page
 from adjourn.server.rights import Identity
 from adjourn.server.routing import Routes, segments
@@ -198,12 +198,8 @@ class Dispatcher:
         methods, places = found
         operation = methods.get("GET" if request.method == "HEAD" else request.method)
         if operation is None:
-            allow = sorted({*methods, *(("HEAD",) if "GET" in methods else ())})
-            raise Problem(
-                405,
-                "method_not_allowed",
-                f"method {request.method} is not allowed here",
-                {"Allow": ", ".join(allow)},
+            raise not_allowed(
+                request, *sorted({*methods, *(("HEAD",) if "GET" in methods else ())})
             )
         request.state.operation = operation.name
         who = await self._allowed(request, operation, places)

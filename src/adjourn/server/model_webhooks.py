@@ -12,7 +12,7 @@ from adjourn.errors import AdjournError
 from adjourn.runtime.provider_events import response_ended
 from adjourn.server.api_request import answered, receive_body
 from adjourn.server.app_state import AppState
-from adjourn.server.problem import Problem
+from adjourn.server.problem import Problem, not_allowed
 
 WEBHOOK = ["webhooks", "openai"]
 """Its path."""
@@ -27,12 +27,7 @@ async def model_webhook(desk: AppState, request: Request) -> Response:
     """Verify what a provider says, and wake the run that waits for it. What is about no run here is
     acknowledged all the same: the provider's other work is none of ours."""
     if request.method != "POST":
-        raise Problem(
-            405,
-            "method_not_allowed",
-            f"method {request.method} is not allowed here",
-            {"Allow": "POST"},
-        )
+        raise not_allowed(request, "POST")
     secrets = os.environ.get(SECRET, "").split()
     if not secrets:
         raise Problem(404, "not_configured", f"webhooks of OpenAI need their secret in {SECRET}")

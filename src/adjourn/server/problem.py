@@ -94,12 +94,13 @@ def problem(
     return Response(encode(body), status, headers, media_type="application/problem+json")
 
 
+def not_allowed(request: Request, *allow: str) -> Problem:
+    """The refusal of a request's method; `allow`: those that there are."""
+    said = f"method {request.method} is not allowed here"
+    return Problem(405, "method_not_allowed", said, {"Allow": ", ".join(allow)})
+
+
 def check_reading(request: Request) -> None:
     """Raise a `Problem` for a request that would do more than read."""
     if request.method not in ("GET", "HEAD"):
-        raise Problem(
-            405,
-            "method_not_allowed",
-            f"method {request.method} is not allowed here",
-            {"Allow": "GET, HEAD"},
-        )
+        raise not_allowed(request, "GET", "HEAD")

@@ -6,6 +6,21 @@ from typing import Any
 from adjourn.core.record_codec import parse
 from adjourn.core.records import AnyRecord
 
+BESIDE = (
+    "run_key",
+    "interrupt",
+    "request",
+    "misfit",
+    "snapshot",
+    "segment",
+    "blob",
+    "wake",
+    "index_due",
+    "index_number",
+    "index_text",
+)
+"""The tables that have rows of a run beside its journal, by the run's number."""
+
 
 def first_column(rows: Iterable[tuple[Any, ...]]) -> list[Any]:
     """The values of rows that have only one column."""

@@ -46,6 +46,22 @@ class Snapshots(Protocol):
 
 
 Kept = tuple[Snapshot, dict[SnapshotPart, bytes]]
+_read_stretches = msgspec.json.Decoder(tuple[SnapshotPart, ...]).decode
+
+
+def stretches_of(text: str) -> tuple[SnapshotPart, ...] | None:
+    """The stretches of a snapshot as a row has them; None if they cannot be read here."""
+    try:
+        return _read_stretches(text)
+    except msgspec.MsgspecError:
+        return None
+
+
+def known_of(row: tuple[int, str] | None) -> tuple[int, tuple[SnapshotPart, ...]]:
+    """See `Snapshots.known`, of its row (seq, stretches)."""
+    if row is None:
+        return 0, ()
+    return row[0], stretches_of(row[1]) or ()
 
 
 def kept_whole(

@@ -18,6 +18,7 @@ from adjourn.views.audit_entry import AuditEntry
 from adjourn.views.bulk_view import BulkItem, RefusedDecision
 from adjourn.views.cancel_preview import CancelPreview
 from adjourn.views.chain_view import ChainView
+from adjourn.views.filled_view import filled
 from adjourn.views.fleet_view import FleetView
 from adjourn.views.fork_preview import ForkPreview
 from adjourn.views.halt_scope import HaltScope
@@ -156,13 +157,13 @@ class VerificationView(msgspec.Struct, frozen=True, kw_only=True):
     def of(cls, found: Verification) -> "VerificationView":
         """What was found."""
         seal = found.seal
-        return cls(
+        return filled(
+            cls,
+            found,
             broken=tuple(str(place) for place in found),
             says=str(found),
             seal=seal.k if seal else None,
             signed_by=seal.kid if seal and found.is_signed else None,
-            lines=found.lines,
-            records=found.records,
         )
 
 
@@ -186,14 +187,7 @@ class EndpointView(msgspec.Struct, frozen=True, kw_only=True):
             if own is None and parts.scheme == "https":  # of a chat, which is known
                 host = parts.hostname
             url = f"{parts.scheme}://{host}…"
-        return cls(
-            name=endpoint.name,
-            kind=endpoint.kind,
-            url=url,
-            person=own.person if own else "",
-            topics=endpoint.topics,
-            at=endpoint.at,
-        )
+        return filled(cls, endpoint, url=url, person=own.person if own else "")
 
 
 class NewEndpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -232,19 +226,7 @@ class LetterView(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, letter: Notification) -> "LetterView":
         """A letter, without what it says."""
-        return cls(
-            n=letter.n,
-            id=letter.id,
-            endpoint=letter.endpoint,
-            topic=letter.topic,
-            run_id=letter.run or None,
-            at=letter.at,
-            state=letter.state,
-            tries=letter.tries,
-            due_at=letter.due_at,
-            error=letter.error,
-            is_held=letter.error == HELD,
-        )
+        return filled(cls, letter, run_id=letter.run or None, is_held=letter.error == HELD)
 
 
 class ProgramView(msgspec.Struct, frozen=True, kw_only=True):

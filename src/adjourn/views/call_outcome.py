@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from adjourn.views.filled_view import filled
 from adjourn.views.timeline_step import TimelineStep
 from adjourn.views.words import DecisionKind, OutcomeState, StepKind, StepStatus
 
@@ -46,11 +47,4 @@ def outcome_of(step: TimelineStep | None) -> CallOutcome | None:
     took = None
     if state in (OutcomeState.RAN, OutcomeState.FAILED, OutcomeState.UNDONE):
         took = step.took
-    return CallOutcome(
-        state=state,
-        attempt=step.attempt,
-        since=step.since,
-        took=took,
-        error=step.error,
-        result=step.result,
-    )
+    return filled(CallOutcome, step, state=state, took=took)

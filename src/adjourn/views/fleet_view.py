@@ -8,6 +8,7 @@ import msgspec
 from adjourn.core.ids import WorkerId
 from adjourn.stores.fleet import Misfit, Queue, WorkerCard
 from adjourn.stores.tickets import ToolTickets
+from adjourn.views.filled_view import filled
 
 WorkerState = Literal["working", "idle", "draining", "not_answering"]
 MISSED = 3.0
@@ -147,11 +148,10 @@ def limit_views(tools: Mapping[str, ToolTickets]) -> tuple[LimitView, ...]:
         oldest_at, run_id = 0.0, ""
         if tickets.waiting:
             oldest_at, run_id = tickets.waiting[0].at, tickets.waiting[0].run
-        view = LimitView(
+        view = filled(
+            LimitView,
+            tickets.limit,
             tool=tool,
-            most=tickets.limit.most,
-            rate=tickets.limit.rate,
-            per=tickets.limit.per,
             working=len(tickets.held),
             waiting=len(tickets.waiting),
             oldest_at=oldest_at,
@@ -169,19 +169,9 @@ def _of_card(card: WorkerCard, now: float, gone: Collection[str]) -> WorkerView:
         state = "draining"
     if card.id in gone or card.seen_at + MISSED * card.every < now:
         state = "not_answering"
-    return WorkerView(
-        id=card.id,
-        host=card.host,
-        pid=card.pid,
-        state=state,
-        slots=card.slots,
-        running=card.running,
-        programs=tuple(sorted(card.programs)),
-        versions={name: version[:DIGITS] for name, version in card.programs.items()},
-        version=card.version,
-        began_at=card.began_at,
-        seen_at=card.seen_at,
-    )
+    versions = {name: version[:DIGITS] for name, version in card.programs.items()}
+    programs = tuple(sorted(card.programs))
+    return filled(WorkerView, card, state=state, programs=programs, versions=versions)
 
 
 def _of_lease(worker: str, until: float, now: float, gone: Collection[str]) -> WorkerView:
@@ -206,13 +196,8 @@ def _of_lease(worker: str, until: float, now: float, gone: Collection[str]) -> W
 
 
 def _of_queue(queue: Queue, alive: Sequence[WorkerView]) -> QueueView:
-    return QueueView(
-        agent=queue.program,
-        ready=queue.ready,
-        oldest_at=queue.oldest_at,
-        working=queue.working,
-        workers=sum(queue.program in worker.programs for worker in alive),
-    )
+    workers = sum(queue.program in worker.programs for worker in alive)
+    return filled(QueueView, queue, agent=queue.program, workers=workers)
 
 
 def _missing(

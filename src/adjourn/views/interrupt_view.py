@@ -19,6 +19,7 @@ from adjourn.core.status import RunStatus
 from adjourn.views.audit_entry import AuditEntry
 from adjourn.views.call_outcome import CallOutcome, outcome_of
 from adjourn.views.decision_view import EarlierApproval, StepDecision, decision_of, expiry_at
+from adjourn.views.filled_view import filled
 from adjourn.views.item_note_view import NOTES, ItemNoteView, notes_of
 from adjourn.views.timeline import Timeline
 from adjourn.views.words import InterruptStatus
@@ -53,7 +54,7 @@ class PendingCallView(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, call: PendingToolCall) -> "PendingCallView":
         """The call with every field."""
-        return cls(**{name: getattr(call, name) for name in cls.__struct_fields__})
+        return filled(cls, call)
 
 
 class SlotView(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +69,7 @@ class SlotView(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, seat: Seat) -> "SlotView":
         """The seat with every field."""
-        return cls(**{name: getattr(seat, name) for name in cls.__struct_fields__})
+        return filled(cls, seat)
 
 
 class InterruptSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,7 +172,20 @@ def summary_of(interrupt: Interrupt, agent: str) -> InterruptSummary:
         interrupt: the interrupt.
         agent: the agent or flow of its run.
     """
-    return InterruptSummary(**_fields(interrupt, agent))
+    call = interrupt.call
+    return filled(
+        InterruptSummary,
+        interrupt,
+        agent=agent,
+        call_id=call_id_of(interrupt),
+        tool=call.tool if call else "",
+        action=action_of(interrupt),
+        slots=tuple(map(SlotView.of, interrupt.slots)),
+        call=PendingCallView.of(call) if call else None,
+        whole=True,
+        assigned_to="",
+        snoozed_until=None,
+    )
 
 
 class Shortened(NamedTuple):
@@ -244,11 +258,10 @@ def view_of(
     votes, closed = decisions(interrupt, since)
     lines = list(attempts)
     notes = notes_of(lines)
-    fields = _fields(interrupt, state.started.program)
-    if is_open:
-        fields["assigned_to"] = _assigned(notes)
-    return InterruptView(
-        **fields,
+    return filled(
+        InterruptView,
+        summary_of(interrupt, state.started.program),
+        assigned_to=_assigned(notes) if is_open else "",
         status=InterruptStatus.OPEN if is_open else _status(closed),
         run_status=run_status,
         title=title,
@@ -280,40 +293,6 @@ def _approved_digest(
             action = action_digest(run, asked.call, asked.tool, asked.definition, edit)
             return shown_digest(run, msgspec.structs.replace(asked, args=edit, action=action))
     return ""
-
-
-def _fields(interrupt: Interrupt, agent: str) -> dict[str, Any]:
-    call = interrupt.call
-    return {
-        "id": interrupt.id,
-        "ref": interrupt.ref,
-        "run_id": interrupt.run_id,
-        "agent": agent,
-        "kind": interrupt.kind,
-        "type": interrupt.type,
-        "call_id": call_id_of(interrupt),
-        "tool": call.tool if call else "",
-        "path": interrupt.path,
-        "digest": interrupt.digest,
-        "action": action_of(interrupt),
-        "opened_at": interrupt.opened_at,
-        "expires_at": interrupt.expires_at,
-        "on_expiry": interrupt.on_expiry,
-        "escalated": interrupt.escalated,
-        "approvers": interrupt.approvers,
-        "groups": interrupt.groups,
-        "slots": tuple(map(SlotView.of, interrupt.slots)),
-        "requesters": interrupt.requesters,
-        "disowned": interrupt.disowned,
-        "choices": interrupt.choices,
-        "seq": interrupt.seq,
-        "payload": interrupt.payload,
-        "call": PendingCallView.of(call) if call else None,
-        "answer_schema": interrupt.answer_schema,
-        "whole": True,
-        "assigned_to": "",
-        "snoozed_until": None,
-    }
 
 
 def _assigned(notes: Iterable[ItemNoteView]) -> str:
@@ -390,35 +369,11 @@ def decisions(
             case Suspended() if seq == interrupt.seq and record.kind == "question":
                 event = record.event
             case Closed() if record.i == interrupt.local:
-                closed = ClosedView(
-                    why=record.why,
-                    by="",
-                    at=record.at,
-                    seq=seq,
-                    note="",
-                    edit=None,
-                    value=record.value,
-                )
+                closed = filled(ClosedView, record, seq=seq, by="", note="", edit=None)
             case Emitted() if closed.seq is None and event and local_event(event) == record.event:
-                closed = ClosedView(
-                    why="value",
-                    by=record.by,
-                    at=record.at,
-                    seq=seq,
-                    note="",
-                    edit=None,
-                    value=record.value,
-                )
+                closed = filled(ClosedView, record, seq=seq, why="value", note="", edit=None)
             case Decided() if record.i == interrupt.local and seq not in void:
-                closed = ClosedView(
-                    why=word_of(record),
-                    by=record.by,
-                    at=record.at,
-                    seq=seq,
-                    note=record.note,
-                    edit=record.edit,
-                    value=record.value,
-                )
+                closed = filled(ClosedView, record, seq=seq, why=word_of(record))
                 if record.verdict == "approve":
                     votes.append(VoteView(by=record.by, at=record.at, note=record.note))
             case _:

@@ -4,6 +4,7 @@ import msgspec
 
 from adjourn.stores.outbox import Endpoint
 from adjourn.stores.own_endpoint import OwnEndpoint, QuietHours
+from adjourn.views.filled_view import filled
 
 
 class OwnEndpointView(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,18 +26,14 @@ class OwnEndpointView(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, endpoint: Endpoint, own: OwnEndpoint, address: str) -> "OwnEndpointView":
         """An endpoint of a person, without its secrets."""
-        choice = own.choice
-        return cls(
+        return filled(
+            cls,
+            own.choice,
             name=endpoint.name,
             kind=endpoint.kind,
             device=own.device,
             address=address,
             topics=endpoint.topics,
-            mine=choice.mine,
-            agents=choice.agents,
-            tools=choice.tools,
-            groups=choice.groups,
-            quiet=choice.quiet,
             at=endpoint.at,
         )
 

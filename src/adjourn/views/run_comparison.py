@@ -12,6 +12,7 @@ from adjourn.core.ids import parse_fork
 from adjourn.core.state import State
 from adjourn.core.status import RunStatus
 from adjourn.stores.run_row import RunRow
+from adjourn.views.filled_view import filled
 from adjourn.views.run_view import CallView, UsageView
 from adjourn.views.timeline import Timeline
 from adjourn.views.timeline_step import TimelineStep
@@ -160,9 +161,7 @@ def _differs(one: TimelineStep, two: TimelineStep) -> tuple[str, ...]:
 
 
 def _step(step: TimelineStep) -> ComparedStep:
-    same = [name for name in ComparedStep.__struct_fields__ if name != "place"]
-    place = place_words(step.call_id)
-    return ComparedStep(place=place, **{name: getattr(step, name) for name in same})
+    return filled(ComparedStep, step, place=place_words(step.call_id))
 
 
 def _same(steps: Sequence[StepPair]) -> int:
@@ -200,5 +199,6 @@ def _run(run: ReadRun, now: float) -> ComparedRun:
 
 
 def _effect(call: Call) -> ComparedEffect:
-    known = msgspec.structs.asdict(CallView.of(call))
-    return ComparedEffect(**known, undone=call.undone.is_undone, inherited=call.inherited)
+    return filled(
+        ComparedEffect, CallView.of(call), undone=call.undone.is_undone, inherited=call.inherited
+    )

@@ -23,6 +23,7 @@ from adjourn.stores.fleet import Misfit
 from adjourn.stores.protocol import Halt
 from adjourn.stores.run_row import RunRow
 from adjourn.views.activity import Activity, activity_of
+from adjourn.views.filled_view import filled
 from adjourn.views.interrupt_view import InterruptSummary, summary_of
 from adjourn.views.misfit_view import MisfitView, misfit_view
 from adjourn.views.timeline import Timeline
@@ -43,7 +44,7 @@ class UsageView(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, usage: Usage) -> "UsageView":
         """The usage with every field."""
-        return cls(**{name: getattr(usage, name) for name in cls.__struct_fields__})
+        return filled(cls, usage)
 
     @property
     def total_tokens(self) -> int:
@@ -66,16 +67,7 @@ class CallView(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, call: Call) -> "CallView":
         """A call of the fold."""
-        return cls(
-            call_id=call.id,
-            tool=call.tool,
-            path=call.path,
-            phase=call.phase,
-            effect=call.effect,
-            arguments=call.args,
-            result=call.value,
-            undo=call.undo,
-        )
+        return filled(cls, call, call_id=call.id, arguments=call.args, result=call.value)
 
 
 class Residue(msgspec.Struct, frozen=True, kw_only=True):

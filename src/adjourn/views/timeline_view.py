@@ -12,6 +12,7 @@ from adjourn.core.status import RunStatus, Status
 from adjourn.stores.run_row import RunRow
 from adjourn.views.call_outcome import CallOutcome, outcome_of
 from adjourn.views.decision_view import EarlierApproval, StepDecision
+from adjourn.views.filled_view import filled
 from adjourn.views.timeline import Timeline
 from adjourn.views.timeline_step import TimelineStep
 from adjourn.views.words import BarKind, SpanKind, StepKind, StepStatus
@@ -160,7 +161,7 @@ def step_view(run: str, state: State, step: TimelineStep, *, works: bool) -> Ste
             before it starts, so one that is ready is then running.
     """
     running = works and step.kind == StepKind.TOOL and step.status == StepStatus.READY
-    spans = [Span(kind=span.kind, start=span.start, end=span.end) for span in step.spans]
+    spans = [filled(Span, span) for span in step.spans]
     if running:
         if spans:
             start = spans[-1].end or step.at
@@ -171,43 +172,16 @@ def step_view(run: str, state: State, step: TimelineStep, *, works: bool) -> Ste
     if step.kind == StepKind.TOOL and step.attempt:
         key = idempotency_key(run, step.call_id, step.name, step.arguments)
     thread = state.threads.get(step.path)
-    return StepView(
-        number=step.number,
-        depth=step.depth,
-        attempt=step.attempt,
-        tokens=step.tokens,
-        first_seq=step.first_seq,
-        last_seq=step.last_seq,
-        kind=step.kind,
+    return filled(
+        StepView,
+        step,
         status=StepStatus.RUNNING if running else step.status,
-        call_id=step.call_id,
-        name=step.name,
         agent=thread.agent if thread else state.started.program,
-        path=step.path,
-        text=step.text,
-        said=step.said,
-        note=step.note,
-        error=step.error,
-        reason=step.reason,
-        effect=step.effect,
-        digest=step.digest,
         idempotency_key=key,
         interrupt_ref=ref_of(run, step.interrupt) if step.interrupt else "",
-        interrupt_kind=step.interrupt_kind,
-        rules=step.rules,
-        asked_at=step.asked_at,
-        decision=step.decision,
-        earlier=step.earlier,
         outcome=outcome_of(step) if step.decision else None,
         place=place_words(step.call_id),
-        ran=step.ran,
-        inherited=step.inherited,
         undo=step.undo and step.status not in (StepStatus.DENIED, StepStatus.EXPIRED),
-        in_doubt=step.in_doubt,
-        arguments=step.arguments,
-        result=step.result,
-        at=step.at,
-        took=step.took,
         spans=tuple(spans),
     )
 

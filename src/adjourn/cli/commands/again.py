@@ -17,7 +17,7 @@ from adjourn.cli.program_loader import program_of
 from adjourn.cli.rehearsal import Rehearsal
 from adjourn.cli.run_request import Data, NewId, input_of
 from adjourn.cli.tenant_option import tenant
-from adjourn.cli.terminal.console import out, print_json, say
+from adjourn.cli.terminal.console import out, print_json, remark, say
 from adjourn.cli.terminal.format import DIM, arguments, exact
 from adjourn.cli.terminal.hints import command
 from adjourn.core.status import RunStatus
@@ -118,7 +118,7 @@ def again(
         out().print(visible(new))
     _print_warnings(before, done)
     if dry_run:
-        say(Text("Nothing was started.", style=DIM))
+        remark("Nothing was started.")
         return
     say(
         Text.assemble(("Watch       ", DIM), command(db, "watch", new)),
@@ -144,8 +144,8 @@ def _without_program(db: str | None, run: str) -> Invalid:
 def _print_warnings(before: RunView, done: Sequence[RepeatedCall]) -> None:
     id = visible(before.run_id)
     if before.status not in ENDINGS:
-        say(Text(f"{id} has not ended: it is {before.status}, and stays as it is.", style=DIM))
+        remark(f"{id} has not ended: it is {before.status}, and stays as it is.")
     for call in done:
         what = f"{visible(call.tool)} {arguments(call.arguments)}".rstrip()
         words = f"  stays  {what}: {REPEATS[call.left]}; a second run may do it again"
-        say(Text(words, style=DIM))
+        remark(words)

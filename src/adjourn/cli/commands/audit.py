@@ -17,7 +17,7 @@ from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import Db, Json, option
 from adjourn.cli.suggestions import check_lines_of
-from adjourn.cli.terminal.console import out, print_json, say, to_json
+from adjourn.cli.terminal.console import out, print_json, remark, to_json
 from adjourn.cli.terminal.format import DIM, short_id
 from adjourn.cli.terminal.hints import typed_again
 from adjourn.cli.times import past_time
@@ -153,10 +153,10 @@ def show(
     for line in lines:
         terminal.print(_shown(line, whole=not terminal.tty))
     if not lines:
-        say(Text("There is no such line in the audit.", style=DIM))
+        remark("There is no such line in the audit.")
     if len(lines) == limit:
         older = typed_again(db, {"after": lines[-1].cursor})
-        say(Text(f"Older lines: {older}", style=DIM))
+        remark(f"Older lines: {older}")
 
 
 async def _run(rt: Runtime, wanted: str) -> str:
@@ -303,7 +303,7 @@ def anchor(key: Key = None, db: Db = None, as_json: Json = False) -> None:
     else:
         out().print(str(made))
     if not made.kid:
-        say(Text("It is not signed. Whoever gets it must trust the way it came.", style=DIM))
+        remark("It is not signed. Whoever gets it must trust the way it came.")
 
 
 @app.command()
@@ -329,4 +329,4 @@ def export(
         return sealed
 
     last = with_runtime(db, work)
-    say(Text(f"Up to seal {last}. The next: {typed_again(db, {'after': str(last)})}", style=DIM))
+    remark(f"Up to seal {last}. The next: {typed_again(db, {'after': str(last)})}")

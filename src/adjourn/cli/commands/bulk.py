@@ -20,7 +20,7 @@ from adjourn.cli.options import (
 )
 from adjourn.cli.person import person
 from adjourn.cli.suggestions import check_runs_of
-from adjourn.cli.terminal.console import is_attended, out, print_json, say
+from adjourn.cli.terminal.console import is_attended, out, print_json, remark
 from adjourn.cli.terminal.format import DIM, count, status_mark
 from adjourn.cli.terminal.prompt import agreed
 from adjourn.core.status import RunStatus
@@ -102,7 +102,7 @@ def bulk(
     _print(done, as_json, would=False)
     refused = [one for one in done if one.refused]
     if not as_json:
-        say(Text(f"{len(done) - len(refused)} of {len(done)} {DONE[verb]}.", style=DIM))
+        remark(f"{len(done) - len(refused)} of {len(done)} {DONE[verb]}.")
     if refused:
         raise typer.Exit(1)
 
@@ -117,7 +117,7 @@ def _agree(verb: BulkVerb, found: list[BulkOutcome]) -> None:
         )
     _print(found[:SHOWN], False, would=True)
     if len(found) > SHOWN:
-        say(Text(f"and {len(found) - SHOWN} more", style=DIM))
+        remark(f"and {len(found) - SHOWN} more")
     if not agreed(f"{verb.capitalize()} {count(len(found), 'run')}?"):
         raise Invalid("the runs were left as they are", consequence="nothing was done")
 
@@ -136,7 +136,7 @@ def _print(outcomes: list[BulkOutcome], as_json: bool, *, would: bool) -> None:
             line.append(f"  refused: {visible(str(one.refused))}", style="red")
         terminal.print(line)
     if would:
-        say(Text(f"{count(len(outcomes), 'run')}. Nothing was changed.", style=DIM))
+        remark(f"{count(len(outcomes), 'run')}. Nothing was changed.")
 
 
 def _words(preview: BulkPreview) -> str:

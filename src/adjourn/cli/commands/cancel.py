@@ -10,8 +10,8 @@ from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, DryRun, Json, Reason, RequestId, RunId, Wait, Yes
 from adjourn.cli.person import person
-from adjourn.cli.terminal.console import Line, is_attended, out, print_json, say
-from adjourn.cli.terminal.format import DIM, arguments
+from adjourn.cli.terminal.console import Line, is_attended, out, print_json, remark, say
+from adjourn.cli.terminal.format import arguments
 from adjourn.cli.terminal.hints import command
 from adjourn.cli.terminal.prompt import agreed
 from adjourn.core.status import CANCELS, ENDED, Status
@@ -117,7 +117,7 @@ def _print_found(found: Found, as_json: bool) -> None:
     else:
         lines = preview_lines(found.preview)
         out().print(f"A cancel of {visible(found.run_id)} would:", *lines)
-    say(Text("Nothing was cancelled.", style=DIM))
+    remark("Nothing was cancelled.")
 
 
 def preview_lines(preview: CancelPreview) -> list[Line]:

@@ -31,7 +31,7 @@ from adjourn.cli.opened_database import VARIABLE, address_of, with_runtime
 from adjourn.cli.options import By, Digest, Json, Note, Program, Resources, option, who
 from adjourn.cli.person import Person, person
 from adjourn.cli.program_loader import program_of, resources_of
-from adjourn.cli.terminal.console import out, print_json, print_line, say, to_json
+from adjourn.cli.terminal.console import out, print_json, print_line, remark, say, to_json
 from adjourn.cli.terminal.format import DIM, status_mark
 from adjourn.cli.terminal.hints import DIGITS, command
 from adjourn.cli.terminal.interrupt import item_of, list_line, render
@@ -478,7 +478,7 @@ def _hand_over(new: Checkpoint, file: str, as_json: bool, *, quiet: bool) -> Non
             )
             quiet = False
         else:
-            say(Text(f"Its checkpoint is in {visible(file)}", style=DIM))
+            remark(f"Its checkpoint is in {visible(file)}")
             return
     if not quiet and not as_json:
         sys.stdout.write(to_json(data, indent=None) + "\n")

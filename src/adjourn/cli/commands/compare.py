@@ -10,7 +10,7 @@ from adjourn.cli.error_report import says
 from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import Db, Json
-from adjourn.cli.terminal.console import out, print_json, say
+from adjourn.cli.terminal.console import out, print_json, remark
 from adjourn.cli.terminal.format import DIM, arguments, brief, count, duration, exact, money
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.run_comparison import ComparedRun, ComparedStep, RunComparison, StepPair
@@ -58,7 +58,7 @@ def compare(
         if everything or not pair.is_same:
             _print_pair(pair)
     if found.cut:
-        say(Text("Only the first 1,000 steps of each are compared.", style=DIM))
+        remark("Only the first 1,000 steps of each are compared.")
 
 
 def _print_runs(found: RunComparison) -> None:

@@ -18,7 +18,7 @@ from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import address_of, database_of, with_runtime
 from adjourn.cli.options import By, Db, Json, Reason, option
 from adjourn.cli.person import person
-from adjourn.cli.terminal.console import out, print_json, say
+from adjourn.cli.terminal.console import out, print_json, remark, say
 from adjourn.cli.terminal.format import DIM, count
 from adjourn.cli.terminal.hints import command, quoted
 from adjourn.errors import Conflict, Invalid, StoreError
@@ -182,11 +182,8 @@ def backup(
     else:
         out().print(visible(target))
         runs, records = count(found["runs"], "run"), count(found["records"], "record")
-        say(
-            Text(
-                f"{runs}, {records}, {found['bytes']:,} bytes. Users and keys are in a file of their own.",
-                style=DIM,
-            )
+        remark(
+            f"{runs}, {records}, {found['bytes']:,} bytes. Users and keys are in a file of their own."
         )
 
 
@@ -219,10 +216,8 @@ def copy(
         f"{count(done.seals, 'seal')}, {count(done.threads, 'thread')} of guests: both are the same."
     )
     say(
-        Text(
-            f"Both are halted. To continue in the copy: "
-            f"{command(target, 'unhalt', '*', options=('--reason', '…'))}"
-        )
+        f"Both are halted. To continue in the copy: "
+        f"{command(target, 'unhalt', '*', options=('--reason', '…'))}"
     )
 
 
@@ -255,21 +250,16 @@ def restore(
         return
     out().print(visible(done.path))
     held = f"{count(done.held, 'run')} of {done.runs:,} paused"
-    say(
-        Text(
-            f"{held}; the last record is of {when(done.taken)}. What they did since is not known here.",
-            style=DIM,
-        )
+    remark(
+        f"{held}; the last record is of {when(done.taken)}. What they did since is not known here."
     )
     if done.held:
         say(
-            Text(
-                f"Look at each, then let it go on or cancel it: "
-                f"{command(db, 'runs', options=('--status', 'paused'))}"
-            )
+            f"Look at each, then let it go on or cancel it: "
+            f"{command(db, 'runs', options=('--status', 'paused'))}"
         )
     if done.kept:
-        say(Text(f"The way back: mv {quoted(done.kept)} {quoted(done.path)}", style=DIM))
+        remark(f"The way back: mv {quoted(done.kept)} {quoted(done.path)}")
 
 
 @app.command()
@@ -297,7 +287,7 @@ def restored(db: Db = None, by: By = None, as_json: Json = False) -> None:
     )
     if done.held:
         look = command(db, "runs", options=("--status", "paused"))
-        say(Text(f"Look at each, then let it go on or cancel it: {look}", style=DIM))
+        remark(f"Look at each, then let it go on or cancel it: {look}")
 
 
 async def _held(address: str, by: str) -> "Held":
@@ -370,7 +360,7 @@ def prune(
         what = "pruned"
     out().print(f"{count(done.runs, 'run')} {what}, {done.bytes:,} bytes of records.")
     if done.archive and not dry_run and done.runs:
-        say(Text(f"Their checkpoints are in {visible(done.archive)}", style=DIM))
+        remark(f"Their checkpoints are in {visible(done.archive)}")
     if done.held:
         say(
             Text(f"{count(done.held, 'run')} on hold stayed: {command(db, 'hold')}", style="yellow")
@@ -379,11 +369,8 @@ def prune(
         why = "a later turn of the conversation stays, or it changed meanwhile"
         say(Text(f"{count(done.kept, 'run')} stayed: {why}.", style="yellow"))
     if done.runs and not dry_run:
-        say(
-            Text(
-                f"The file uses the room again; to give it back to the disk: {command(db, 'db', 'scrub')}",
-                style=DIM,
-            )
+        remark(
+            f"The file uses the room again; to give it back to the disk: {command(db, 'db', 'scrub')}"
         )
 
 
@@ -403,7 +390,7 @@ def scrub(db: Db = None, as_json: Json = False) -> None:
             else "Somebody who reads holds a part of it."
         )
     if not done:
-        say(Text(f"Once more: {command(db, 'db', 'scrub')}", style=DIM))
+        remark(f"Once more: {command(db, 'db', 'scrub')}")
         raise typer.Exit(1)
 
 

@@ -17,7 +17,7 @@ from rich.text import Text
 from adjourn.cli.browser import opened
 from adjourn.cli.error_report import says
 from adjourn.cli.options import Json, who
-from adjourn.cli.terminal.console import err, is_attended, out, print_json, say
+from adjourn.cli.terminal.console import err, is_attended, out, print_json, remark, say
 from adjourn.cli.terminal.format import DIM
 from adjourn.cli.terminal.interrupt import look, render
 from adjourn.cli.terminal.prompt import DecideLater, decide
@@ -99,19 +99,13 @@ async def _show(folder: Path, port: int, opens: bool) -> None:
         assert on.server is not None
         await on.start_forger()
         out().print(Text.assemble("Adjourn is at  ", (on.server.link, "bold")))
-        say(
-            Text(
-                "A server, a worker and a few runs, on a SQLite file. Nothing leaves this machine.",
-                style=DIM,
-            ),
-            Text(
-                f"Files: {visible(str(folder))}   Worker: process {on.pids[-1]}   Ctrl-C ends it.",
-                style=DIM,
-            ),
+        remark(
+            "A server, a worker and a few runs, on a SQLite file. Nothing leaves this machine.",
+            f"Files: {visible(str(folder))}   Worker: process {on.pids[-1]}   Ctrl-C ends it.",
         )
         with opened(on.server.link, folder) if opens else nullcontext():
             await stop.wait()
-        say(Text("Ended.", style=DIM))
+        remark("Ended.")
     say(
         "Now yours: save your agent (or the one on the demo's card) as agent.py, then, in that folder:",
         *(f"  {command}" for command, _ in yours().commands),

@@ -12,9 +12,9 @@ from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, DryRun, Json, RunId, Yes, option
 from adjourn.cli.person import person
-from adjourn.cli.terminal.console import is_attended, out, print_json
+from adjourn.cli.terminal.console import is_attended, out, print_json, remark
 from adjourn.cli.terminal.console import say as tell
-from adjourn.cli.terminal.format import DIM, count
+from adjourn.cli.terminal.format import count
 from adjourn.cli.terminal.hints import command
 from adjourn.cli.terminal.prompt import agreed
 from adjourn.errors import Invalid, UnknownRun
@@ -81,7 +81,7 @@ def erase(
     if done.others:
         said = f"{count(len(done.others), 'later run')} of its session may have been given its conversation: "
         tell(Text(said + ", ".join(visible(x) for x in done.others[:5]), style="yellow"))
-    tell(Text("Backups, checkpoints and forks of it are copies of their own.", style=DIM))
+    remark("Backups, checkpoints and forks of it are copies of their own.")
 
 
 def _found(db: str | None, run: str) -> tuple[str, str]:
@@ -104,7 +104,7 @@ def _print_wanted(db: str | None, run: str, whole: bool, as_json: bool) -> None:
         return
     more = ", and every other run of its conversation" if whole else ""
     out().print(f"Would erase {visible(id)}{more}: {visible(title)}")
-    tell(Text("Nothing was erased.", style=DIM))
+    remark("Nothing was erased.")
 
 
 def _meant(db: str | None, run: str, reason: str, yes: bool, whole: bool) -> str:

@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
-from rich.text import Text
 
 from adjourn.cli.error_report import says
 from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, Json, RunId, SigningKeyFile, option
 from adjourn.cli.person import person
-from adjourn.cli.terminal.console import out, print_json, say
-from adjourn.cli.terminal.format import DIM, arguments
+from adjourn.cli.terminal.console import out, print_json, remark
+from adjourn.cli.terminal.format import arguments
 from adjourn.core.fork import boundaries
 from adjourn.core.records import AnyRecord, Forked
 from adjourn.core.state import State
@@ -82,16 +81,13 @@ def fork(
         print_json(made)
         return
     out().print(visible(made.run_id))
-    say(Text(f"Cut from {visible(made.forked_from)} after record {made.at}.", style=DIM))
+    remark(f"Cut from {visible(made.forked_from)} after record {made.at}.")
     if made.reopened:
-        say(Text("That is before the first answer of a person, which is asked again.", style=DIM))
+        remark("That is before the first answer of a person, which is asked again.")
     for call in made.inherited:
         done = f"{visible(call.tool)} {arguments(call.arguments)}".rstrip()
-        say(
-            Text(
-                f"  inherited  {done}: done by {visible(made.forked_from)}, never undone by this run",
-                style=DIM,
-            )
+        remark(
+            f"  inherited  {done}: done by {visible(made.forked_from)}, never undone by this run"
         )
 
 

@@ -34,7 +34,7 @@ from adjourn.cli.options import (
 )
 from adjourn.cli.person import Person, person
 from adjourn.cli.standing_options import Lasts, Stands, Times, Where, standing_terms
-from adjourn.cli.terminal.console import is_attended, is_read, out, print_json, say
+from adjourn.cli.terminal.console import is_attended, is_read, out, print_json, remark, say
 from adjourn.cli.terminal.format import DIM, EXIT
 from adjourn.cli.terminal.hints import how_to_decide
 from adjourn.cli.terminal.interrupt import Item, list_line, look, render
@@ -98,7 +98,7 @@ def inbox(
     if as_json:
         return
     if not seen.is_open:
-        say(Text("It is no longer open: nothing can be decided here.", style=DIM))
+        remark("It is no longer open: nothing can be decided here.")
         return
     if not is_attended():
         for word, typed in how_to_decide(db, seen.interrupt):

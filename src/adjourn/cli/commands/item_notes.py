@@ -12,8 +12,8 @@ from adjourn.cli.opened_database import address_of, with_runtime
 from adjourn.cli.options import By, Db, InterruptId, Json
 from adjourn.cli.person import deciders, person
 from adjourn.cli.suggestions import check_known
-from adjourn.cli.terminal.console import out, print_json, say
-from adjourn.cli.terminal.format import DIM, duration
+from adjourn.cli.terminal.console import out, print_json, remark
+from adjourn.cli.terminal.format import duration
 from adjourn.cli.times import seconds_until
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import Invalid
@@ -43,7 +43,7 @@ def _leave(
         print_json({"item": ref, **data})
     else:
         out().print(Text(said))
-        say(Text(ref, style=DIM))
+        remark(ref)
 
 
 @app.command()

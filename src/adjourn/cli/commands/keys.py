@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, Json, option, who
-from adjourn.cli.terminal.console import out, print_json, say
-from adjourn.cli.terminal.format import DIM
+from adjourn.cli.terminal.console import out, print_json, remark
 from adjourn.driver.decider_keys import SigningKey
 from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import Invalid
@@ -53,23 +51,13 @@ def new(
     key.save(file, line)
     _print(key, file, line, as_json)
     if not as_json:
-        say(
-            Text(
-                (
-                    f"The private key is in {visible(str(file))}; only you can read it. Whoever "
-                    f"has it can decide."
-                ),
-                style=DIM,
-            )
+        remark(
+            f"The private key is in {visible(str(file))}; only you can read it. Whoever "
+            f"has it can decide."
         )
-        say(
-            Text(
-                (
-                    "Workers believe it once this line is in their file: adjourn worker "
-                    "app.py:agent --deciders FILE"
-                ),
-                style=DIM,
-            )
+        remark(
+            "Workers believe it once this line is in their file: adjourn worker "
+            "app.py:agent --deciders FILE"
         )
 
 

@@ -18,8 +18,7 @@ from adjourn.cli.opened_database import address_of
 from adjourn.cli.options import By, Db, Json, Resources, option
 from adjourn.cli.person import person
 from adjourn.cli.program_loader import programs_of, resources_of
-from adjourn.cli.terminal.console import print_json, say
-from adjourn.cli.terminal.format import DIM
+from adjourn.cli.terminal.console import print_json, remark, say
 from adjourn.errors import Invalid, InvalidDefinition
 from adjourn.runtime.checkpoint import SECRET
 from adjourn.runtime.runtime import Runtime
@@ -106,7 +105,7 @@ async def _serve(rt: Runtime, programs: list[Any], terms: Any, http: str, as_jso
             print_json({"url": url, "token": token})
         elif not known:
             say(Text(f"Authorization: Bearer {token}"))
-        say(Text(f"Serving {url} until Ctrl-C.", style=DIM))
+        remark(f"Serving {url} until Ctrl-C.")
         await serve_http(server, place, token)
 
 

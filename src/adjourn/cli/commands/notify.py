@@ -11,8 +11,7 @@ from adjourn.cli.extras import needs
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, Json
 from adjourn.cli.person import person
-from adjourn.cli.terminal.console import columns, out, print_json, say, widths
-from adjourn.cli.terminal.format import DIM
+from adjourn.cli.terminal.console import columns, out, print_json, remark, say, widths
 from adjourn.errors import Conflict, Invalid, NotFound
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.outbox import Endpoint
@@ -114,9 +113,9 @@ def add(
         return
     out().print(Text(f"{name} is told from now on."))
     if secret:
-        say(Text(NO_SECRET, style=DIM))
+        remark(NO_SECRET)
         out().print(Text(secret))
-    say(Text(f"Try it: adjourn notify test {name}", style=DIM))
+    remark(f"Try it: adjourn notify test {name}")
 
 
 @app.command("list")

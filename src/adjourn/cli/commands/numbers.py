@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, Json, option
 from adjourn.cli.person import person
-from adjourn.cli.terminal.console import numbered, out, print_json, print_table, say
-from adjourn.cli.terminal.format import DIM, count, duration, money
+from adjourn.cli.terminal.console import numbered, out, print_json, print_table, remark
+from adjourn.cli.terminal.format import count, duration, money
 from adjourn.cli.times import past_time
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.numbers_view import (
@@ -84,7 +83,7 @@ def numbers(
         answers = [_answer_cells(one) for one in found.people or ()]
         _print_table(("PERSON", *WAITS, *VERDICTS), answers)
     if not found.complete:
-        say(Text("Some runs have moved since: the next count has them.", style=DIM))
+        remark("Some runs have moved since: the next count has them.")
 
 
 def _offset(now: float) -> int:

@@ -3,13 +3,12 @@
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import Db, Json, option
-from adjourn.cli.terminal.console import print_json, print_table, say
-from adjourn.cli.terminal.format import DIM, count
+from adjourn.cli.terminal.console import print_json, print_table, remark
+from adjourn.cli.terminal.format import count
 from adjourn.cli.times import past_time
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.policy_view import PolicyView, policies, rules_of
@@ -39,7 +38,7 @@ def policies_(
         print_json(found)
         return
     if not found.rules:
-        say(Text("No rule has asked a person since then.", style=DIM))
+        remark("No rule has asked a person since then.")
         return
     rows: list[list[str]] = []
     for use in found.rules:
@@ -49,4 +48,4 @@ def policies_(
     told = f"{count(found.counted, 'decision')} counted."
     if not found.complete:
         told += " There are more: these are the newest."
-    say(Text(told, style=DIM))
+    remark(told)

@@ -11,7 +11,7 @@ from adjourn.cli.error_report import says
 from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import Db, Json, RunId
-from adjourn.cli.terminal.console import out, print_json, print_table, say
+from adjourn.cli.terminal.console import out, print_json, print_table, remark
 from adjourn.cli.terminal.format import DIM, arguments, count, exact
 from adjourn.cli.terminal.hints import command
 from adjourn.core.messages import AssistantMessage, Message, ToolCall, ToolResult
@@ -91,12 +91,7 @@ def _print_all(found: Sequence[SentRequest], as_json: bool, hint: str) -> None:
         tail = f", {unproved} without proof"
     else:
         tail = ""
-    say(
-        Text(
-            f"{count(len(found), 'request')}{tail}.{f' Look at one: {hint}' if hint else ''}",
-            style=DIM,
-        )
-    )
+    remark(f"{count(len(found), 'request')}{tail}.{f' Look at one: {hint}' if hint else ''}")
 
 
 def _cells(one: SentRequest) -> tuple[str, ...]:

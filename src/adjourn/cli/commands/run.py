@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from adjourn.cli.error_report import report, says
 from adjourn.cli.foreground import Foreground
@@ -39,8 +38,7 @@ from adjourn.cli.run_request import (
     input_of,
     labels_of,
 )
-from adjourn.cli.terminal.console import err, say
-from adjourn.cli.terminal.format import DIM
+from adjourn.cli.terminal.console import err, remark, say
 from adjourn.cli.terminal.live_view import JsonView, LiveView, TextView
 from adjourn.cli.terminal.log_lines import log_to
 from adjourn.cli.terminal.screen import Screen
@@ -155,12 +153,7 @@ async def in_foreground(
     async with Runtime(address, [wanted.program], resources=resources, **signing) as rt:
         handle = await wanted.begin(rt, starter.name)
         if not as_json and place.saved:
-            say(
-                Text(
-                    f"{visible(wanted.program.name)} {visible(handle.id)} on {visible(address)}",
-                    style=DIM,
-                )
-            )
+            remark(f"{visible(wanted.program.name)} {visible(handle.id)} on {visible(address)}")
         if wanted.resume and isinstance(view, TextView):
             view.recall(await rt.store.load(handle.id), EARLIER)
         return await Foreground(rt, handle, view, place, by=starter.name, decider=decider).follow()

@@ -26,6 +26,7 @@ from adjourn.cli.terminal.console import (
     is_read,
     out,
     print_json,
+    remark,
     say,
     to_json,
     wrap,
@@ -116,7 +117,7 @@ def runs(
     say(*map(halt_line, halts))
     if len(seen) == limit:
         older = typed_again(db, {"after": seen[-1].run_id})
-        say(Text(f"Older ones: {older}", style=DIM))
+        remark(f"Older ones: {older}")
 
 
 def _print_runs(seen: list[RunView], waiting: int, now: float, db: str | None) -> None:
@@ -128,7 +129,7 @@ def _print_runs(seen: list[RunView], waiting: int, now: float, db: str | None) -
         )
     else:
         person = ""
-    say(Text(f"{count(len(seen), 'run')}.{person}", style=DIM))
+    remark(f"{count(len(seen), 'run')}.{person}")
 
 
 @app.command()
@@ -335,10 +336,10 @@ def list_inbox(db: str | None, agent: str, kind: str, run: str, limit: int, as_j
     if as_json:
         return
     if not items:
-        say(Text("Nothing waits for a person.", style=DIM))
+        remark("Nothing waits for a person.")
         return
     example = command(db, "inbox", "1" if kept and is_read() else items[0].interrupt.ref)
-    say(Text(f"{count(len(items), 'item')}. Look at one and decide: {example}", style=DIM))
+    remark(f"{count(len(items), 'item')}. Look at one and decide: {example}")
 
 
 def _indented(text: str, space: int, terminal: Terminal) -> list[Text]:

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, cast
 
 import typer
-from rich.text import Text
 
 from adjourn.agent.agent import Agent
 from adjourn.cli.error_report import says
@@ -18,8 +17,7 @@ from adjourn.cli.person import person
 from adjourn.cli.program_loader import load, program_of
 from adjourn.cli.run_request import Data, Input, Labels, Priority, Session, input_of, labels_of
 from adjourn.cli.tenant_option import tenant
-from adjourn.cli.terminal.console import out, say, to_json
-from adjourn.cli.terminal.format import DIM
+from adjourn.cli.terminal.console import out, remark, to_json
 from adjourn.core.duration import span_of
 from adjourn.errors import InvalidDefinition
 from adjourn.flow.flow import Flow
@@ -191,6 +189,6 @@ async def _serve(schedules: list[Schedule], address: str, as_json: bool) -> None
         place = visible(without_password(address))
         for one in schedules:
             line = f"{visible(one.name)}: {visible(one.program.name)}, {visible(one.text)}"
-            say(Text(f"{line}, on {place}. Ctrl-C ends it.", style=DIM))
+            remark(f"{line}, on {place}. Ctrl-C ends it.")
         await scheduler.serve()
-    say(Text("Stopped. Runs that were started are with the workers.", style=DIM))
+    remark("Stopped. Runs that were started are with the workers.")

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 from adjourn.agent.agent import Agent
 from adjourn.cli import event_loop
@@ -38,8 +37,7 @@ from adjourn.cli.options import (
     sealing_key,
 )
 from adjourn.cli.program_loader import programs_of, resources_of
-from adjourn.cli.terminal.console import out, print_line, say
-from adjourn.cli.terminal.format import DIM
+from adjourn.cli.terminal.console import out, print_line, remark
 from adjourn.cli.terminal.log_lines import log_as
 from adjourn.errors import Invalid
 from adjourn.flow.flow import Flow
@@ -230,7 +228,7 @@ def serve(
         ).settings(),
     }
     _serve(address, loaded, as_json, {"host": host, "port": port, **options})
-    say(Text("Stopped. Nothing is lost.", style=DIM))
+    remark("Stopped. Nothing is lost.")
 
 
 def _serve(
@@ -271,8 +269,8 @@ async def _end_wakes(address: str, chosen: EngineChoice) -> None:
 def _warn_of_tools() -> None:
     """A key that decides stands where tools run."""
     danger = "a tool that reads its memory or its key can decide"
-    say(Text(f"! This process signs decisions and runs tools: {danger}.", style=DIM))
-    say(Text("  Start workers of their own, and add --no-work here.", style=DIM))
+    remark(f"! This process signs decisions and runs tools: {danger}.")
+    remark("  Start workers of their own, and add --no-work here.")
 
 
 def _limits(rate: float, most: int, each: int, head_seconds: float) -> dict[str, Any]:
@@ -311,18 +309,10 @@ def _tell(up: "RunningServer", names: list[str], address: str, as_json: bool) ->
         does = f"advances {', '.join(map(visible, names))}"
     else:
         does = "advances nothing: start a worker beside it"
-    say(
-        Text(
-            f"Serving {visible(without_password(address))}; this process {does}. Ctrl-C stops it.",
-            style=DIM,
-        )
-    )
+    remark(f"Serving {visible(without_password(address))}; this process {does}. Ctrl-C stops it.")
     if up.token:
-        say(
-            Text(
-                "Whoever has this link may do everything here; it and its sessions end with this process.",
-                style=DIM,
-            )
+        remark(
+            "Whoever has this link may do everything here; it and its sessions end with this process."
         )
     else:
-        say(Text("People log in with their keys; `adjourn user add NAME` makes one.", style=DIM))
+        remark("People log in with their keys; `adjourn user add NAME` makes one.")

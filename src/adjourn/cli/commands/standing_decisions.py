@@ -1,15 +1,14 @@
 """Commands about decisions that stand for later calls: `standing` and `revoke`."""
 
 import typer
-from rich.text import Text
 
 from adjourn.cli.error_report import says
 from adjourn.cli.interrupt_lookup import find, find_run
 from adjourn.cli.opened_database import address_of, with_runtime
 from adjourn.cli.options import By, Db, InterruptId, Json, Note, RequestId, RunId
 from adjourn.cli.person import person
-from adjourn.cli.terminal.console import out, print_json, say
-from adjourn.cli.terminal.format import DIM, duration
+from adjourn.cli.terminal.console import out, print_json, remark
+from adjourn.cli.terminal.format import duration
 from adjourn.cli.terminal.hints import command
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.standing_view import StandingState, StandingView
@@ -35,12 +34,12 @@ def standing(run: RunId, db: Db = None, as_json: Json = False) -> None:
         print_json(found)
         return
     if not found:
-        say(Text("No decision of this run stands for later calls.", style=DIM))
+        remark("No decision of this run stands for later calls.")
     terminal = out()
     for view in found:
         terminal.print(standing_line(view, now))
         if view.state == StandingState.STANDS:
-            say(Text(f"  {command(db, 'revoke', view.ref)}", style=DIM))
+            remark(f"  {command(db, 'revoke', view.ref)}")
 
 
 def standing_line(view: StandingView, now: float) -> str:
@@ -86,4 +85,4 @@ def revoke(
         print_json({"ref": ref, "run_id": run_id, "by": decider.name, "seq": seq})
         return
     out().print(f"✓ Revoked by {visible(decider.name)}: {visible(ref)}")
-    say(Text("  Its tool is asked about again.", style=DIM))
+    remark("  Its tool is asked about again.")

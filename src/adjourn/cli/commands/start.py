@@ -27,7 +27,7 @@ from adjourn.cli.run_request import (
     labels_of,
 )
 from adjourn.cli.tenant_option import tenant
-from adjourn.cli.terminal.console import out, print_json, say
+from adjourn.cli.terminal.console import out, print_json, remark, say
 from adjourn.cli.terminal.format import DIM, exact
 from adjourn.cli.terminal.hints import command
 from adjourn.core.codec import plain
@@ -109,4 +109,4 @@ def _print_wanted(wanted: RunRequest, begins: bool, as_json: bool) -> None:
         out().print(f"Would start {visible(wanted.program.name)}{named} with {exact(given)}")
     else:
         out().print(f"{visible(wanted.run_id or '')} was started before with the same input.")
-    say(Text("Nothing was started.", style=DIM))
+    remark("Nothing was started.")

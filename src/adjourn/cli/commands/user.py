@@ -14,7 +14,7 @@ from adjourn.cli.error_report import says
 from adjourn.cli.extras import needs
 from adjourn.cli.opened_database import address_of, check_exists, with_runtime
 from adjourn.cli.options import Db, Json, option, who
-from adjourn.cli.terminal.console import fit, out, print_json, say
+from adjourn.cli.terminal.console import fit, out, print_json, remark
 from adjourn.cli.terminal.format import DIM, count
 from adjourn.cli.times import seconds_until
 from adjourn.errors import AdjournError, Invalid, NotFound
@@ -78,7 +78,7 @@ def _log(db: str | None, changes: list[dict[str, Any]]) -> None:
             ),
         )
     except AdjournError as e:
-        say(Text(f"! It is not in the security log: {visible(str(e))}", style=DIM))
+        remark(f"! It is not in the security log: {visible(str(e))}")
 
 
 def _path(db: str | None, file: str, new: bool) -> str:
@@ -190,7 +190,7 @@ def list_users(db: Db = None, file: File = "", as_json: Json = False) -> None:
         terminal.print(
             f"{fit(visible(user.name), wide)}  {user.role:<8}  {_day(user.created_at)}  {groups}".rstrip()
         )
-    say(Text(f"{count(len(found), 'user')}.", style=DIM))
+    remark(f"{count(len(found), 'user')}.")
 
 
 @app.command()
@@ -307,7 +307,7 @@ def copy_users(
     if as_json:
         print_json({"users": copied})
     else:
-        say(Text(f"{count(copied, 'user')} copied, with all keys and sessions.", style=DIM))
+        remark(f"{count(copied, 'user')} copied, with all keys and sessions.")
 
 
 @app.command()
@@ -319,7 +319,7 @@ def remove(name: Name, db: Db = None, file: File = "", as_json: Json = False) ->
     if as_json:
         print_json({"removed": name})
     else:
-        say(Text(f"{visible(name)} is removed, with all keys and sessions.", style=DIM))
+        remark(f"{visible(name)} is removed, with all keys and sessions.")
 
 
 # Their keys and sessions
@@ -357,12 +357,7 @@ def session_key(
         print_json({"session": session, "role": role, "key": key})
         return
     out().print(key)
-    say(
-        Text(
-            f"A key for the runs of session {visible(session)}. It is not kept: store it now.",
-            style=DIM,
-        )
-    )
+    remark(f"A key for the runs of session {visible(session)}. It is not kept: store it now.")
 
 
 def _print_key(user: "User", key: str, as_json: bool) -> None:
@@ -370,12 +365,9 @@ def _print_key(user: "User", key: str, as_json: bool) -> None:
         print_json({**_shown(user), "key": key})
         return
     out().print(key)
-    say(
-        Text(
-            f"The key of {visible(user.name)}, {user.role}. It is not kept: store it now. "
-            "It goes into the console's login, or into `Authorization: Bearer KEY`.",
-            style=DIM,
-        )
+    remark(
+        f"The key of {visible(user.name)}, {user.role}. It is not kept: store it now. "
+        "It goes into the console's login, or into `Authorization: Bearer KEY`."
     )
 
 
@@ -396,7 +388,7 @@ def keys(name: Name, db: Db = None, file: File = "", as_json: Json = False) -> N
         else:
             until = _until(key.expires_at)
         out().print(f"{key.id}  adj_…{visible(key.hint)}   {_day(key.created_at)}  {until}")
-    say(Text(f"{count(len(found), 'key')}. `adjourn user revoke ID` ends one.", style=DIM))
+    remark(f"{count(len(found), 'key')}. `adjourn user revoke ID` ends one.")
 
 
 @app.command()
@@ -418,12 +410,7 @@ def revoke(
     if as_json:
         print_json({"revoked": ended.id, "user": ended.user})
     else:
-        say(
-            Text(
-                f"The key {ended.id} of {visible(ended.user)} is revoked, with its sessions.",
-                style=DIM,
-            )
-        )
+        remark(f"The key {ended.id} of {visible(ended.user)} is revoked, with its sessions.")
 
 
 @app.command()
@@ -435,7 +422,7 @@ def logout(name: Name, db: Db = None, file: File = "", as_json: Json = False) ->
     if as_json:
         print_json({"user": name, "sessions": ended})
     else:
-        say(Text(f"{count(ended, 'session')} of {visible(name)} ended.", style=DIM))
+        remark(f"{count(ended, 'session')} of {visible(name)} ended.")
 
 
 def _day(at: float) -> str:

@@ -16,7 +16,7 @@ from adjourn.cli.loaded_run import status_of
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, Json, RunId
 from adjourn.cli.person import person
-from adjourn.cli.terminal.console import out, print_line, say
+from adjourn.cli.terminal.console import out, print_line, remark, say
 from adjourn.cli.terminal.ctrl_c import on_interrupt
 from adjourn.cli.terminal.format import DIM, EXIT, count
 from adjourn.cli.terminal.hints import command
@@ -163,12 +163,7 @@ class Watcher:
             output = getattr(ended, "output", None)
             print_line({"event": "end", "run_id": self._run.id, "status": status, "output": output})
         if self._leaves.is_set():
-            say(
-                Text(
-                    f"Left. {visible(self._run.id)} is {status}; leaving stopped nothing.",
-                    style=DIM,
-                )
-            )
+            remark(f"Left. {visible(self._run.id)} is {status}; leaving stopped nothing.")
             return 0
         return EXIT.get(status, 0)
 

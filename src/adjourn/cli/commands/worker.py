@@ -41,8 +41,8 @@ from adjourn.cli.options import (
 )
 from adjourn.cli.program_loader import programs_of, resources_of
 from adjourn.cli.terminal.activity_line import activity_line
-from adjourn.cli.terminal.console import out, say, to_json
-from adjourn.cli.terminal.format import DIM, EXIT, brief, short_id, status_mark
+from adjourn.cli.terminal.console import out, remark, to_json
+from adjourn.cli.terminal.format import EXIT, brief, short_id, status_mark
 from adjourn.cli.terminal.log_lines import log_as
 from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.errors import InvalidDefinition, StoreError
@@ -179,12 +179,9 @@ def _limits(lines: list[str], loaded: list[Agent[Any] | Flow]) -> dict[str, Limi
     found, known = merged_limits(lines), _tools_of(loaded)
     for scope in found:
         if known and scope.startswith(TOOL) and scope.removeprefix(TOOL) not in known:
-            say(
-                Text(
-                    f"! --limit {visible(scope)}: none of these programs has such a tool; they have "
-                    f"{', '.join(map(visible, sorted(known)))}.",
-                    style=DIM,
-                )
+            remark(
+                f"! --limit {visible(scope)}: none of these programs has such a tool; they have "
+                f"{', '.join(map(visible, sorted(known)))}."
             )
     return found
 
@@ -226,7 +223,7 @@ async def _serve_with_health(
     except OSError as e:
         raise InvalidDefinition(f"--health {place[0]}:{place[1]} cannot be served: {e}") from e
     try:
-        say(Text(f"Health at http://{place[0]}:{server.port}/readyz", style=DIM))
+        remark(f"Health at http://{place[0]}:{server.port}/readyz")
         await _serve(rt, names, address, as_json, chosen)
     finally:
         server.close()
@@ -256,30 +253,24 @@ async def _serve(
         worker.announce()
         listed = ", ".join(visible(name) for name in names)
         place = visible(without_password(address))
-        say(
-            Text(
-                f"Worker {os.getpid()} advances {listed} on {place}{chosen.through}. "
-                "Ctrl-C hands the runs back.",
-                style=DIM,
-            )
+        remark(
+            f"Worker {os.getpid()} advances {listed} on {place}{chosen.through}. "
+            "Ctrl-C hands the runs back."
         )
         reporter = asyncio.create_task(_report(rt, WorkerLog(set(names), told, as_json)))
         supervisor.ready(f"advances {listed}")
         await stop.wait()
         supervisor.stopping()
-        say(Text("Stopping: tools in flight finish, then the runs are handed back.", style=DIM))
+        remark("Stopping: tools in flight finish, then the runs are handed back.")
         reporter.cancel()
         await asyncio.gather(reporter, return_exceptions=True)
     if left := worker.left:
-        say(
-            Text(
-                f"Stopped, and ended what was still at work: {', '.join(left)}. Those calls are in doubt.",
-                style=DIM,
-            )
+        remark(
+            f"Stopped, and ended what was still at work: {', '.join(left)}. Those calls are in doubt."
         )
         sys.stdout.flush()
         os._exit(0)  # they do not end by themselves, and nobody may wait for them
-    say(Text("Stopped. Nothing is lost; another worker goes on.", style=DIM))
+    remark("Stopped. Nothing is lost; another worker goes on.")
 
 
 def _listen(stop: asyncio.Event) -> None:
@@ -338,7 +329,7 @@ async def _report(rt: Runtime, reporter: WorkerLog) -> None:
             try:
                 await reporter.look(rt)
             except StoreError as e:
-                say(Text(f"! {visible(str(e))}", style=DIM))
+                remark(f"! {visible(str(e))}")
             await asyncio.sleep(PACE)
             await bell.wait()
     finally:

@@ -8,7 +8,7 @@ from rich.text import Text
 from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import Db, Json
-from adjourn.cli.terminal.console import columns, out, print_json, print_table, say, widths
+from adjourn.cli.terminal.console import columns, out, print_json, print_table, remark, widths
 from adjourn.cli.terminal.format import DIM, age, count
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.fleet_view import FleetView, LimitView, QueueView, UnfitView, WorkerView
@@ -43,7 +43,7 @@ def workers(db: Db = None, as_json: Json = False) -> None:
     _print_table(QUEUES, [_queue_cells(queue, fleet.now) for queue in fleet.queues])
     _print_table(LIMITS, [_limit_cells(limit, fleet.now) for limit in fleet.limits])
     _print_table(UNFIT, [_unfit_cells(unfit, fleet.now) for unfit in fleet.unfit])
-    say(Text(_sentence(fleet), style=DIM))
+    remark(_sentence(fleet))
 
 
 def _sentence(fleet: FleetView) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Literal, NoReturn
 import typer
 from rich.text import Text
 
-from adjourn.cli.terminal.console import Terminal, out, print_json, say, wrap
+from adjourn.cli.terminal.console import Terminal, out, print_json, remark, wrap
 from adjourn.cli.terminal.format import DIM
 from adjourn.views.visible import visible
 
@@ -64,12 +64,7 @@ def print_findings(found: Sequence[Finding], terminal: Terminal) -> None:
             )
     levels = [finding.level for finding in found]
     words = (("fine", "fine"), ("look", "to look at"), ("wrong", "wrong"))
-    say(
-        Text(
-            ", ".join(f"{levels.count(level)} {word}" for level, word in words if level in levels),
-            style=DIM,
-        )
-    )
+    remark(", ".join(f"{levels.count(level)} {word}" for level, word in words if level in levels))
 
 
 def report_findings(found: Sequence[Finding], as_json: bool) -> NoReturn:

@@ -154,6 +154,11 @@ def say(*lines: Line) -> None:
         _instead[0](str(line))
 
 
+def remark(*lines: str) -> None:
+    """Say what a person may pass over: it stands back behind the rest."""
+    say(*(Text(line, style=DIM) for line in lines))
+
+
 def say_instead(write: Callable[[str], object] | None) -> None:
     """From now on nobody is talked to: what would be said is given to `write`; None: as before.
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, cast
 from rich.text import Text
 
 from adjourn.cli.given_files import one_file
-from adjourn.cli.terminal.console import err, say
+from adjourn.cli.terminal.console import err, remark, say
 from adjourn.cli.terminal.format import DIM, exact
 from adjourn.cli.terminal.value_rows import fields, rows, schema_word
 from adjourn.core.codec import loads
@@ -301,7 +301,7 @@ def _question(interrupt: Interrupt) -> Choice:
     schema = interrupt.answer_schema
     if isinstance(schema, dict) and schema.get("type") == "boolean":
         return Choice("answer", confirm("Your answer?"))
-    say(Text(f"The answer is {schema_word(schema)}. Ctrl-D leaves it for later.", style=DIM))
+    remark(f"The answer is {schema_word(schema)}. Ctrl-D leaves it for later.")
     while True:
         if has_secrets(schema):
             typed = read_secret()

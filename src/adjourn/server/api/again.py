@@ -6,19 +6,18 @@ from adjourn.runtime.checked_answers import MISSING
 from adjourn.server.api.files import given_files
 from adjourn.server.api.runs import begun_once
 from adjourn.server.api.startable import startable
-from adjourn.server.api_request import MAX_BODY, ApiRequest, operation
+from adjourn.server.api_request import MAX_BODY, ApiRequest, run_verb
 from adjourn.server.rights import RunPlace
 from adjourn.server.schemas import ANYTHING, FLAG, LABELS, ref, thing
 from adjourn.views.api_answers import RunRef
 
 
-@operation(
-    "POST /runs/{run}/again",
+@run_verb(
+    "again",
     "control",
     ref(RunRef),
-    problems=(404, 409),
+    thing(input=ANYTHING, labels=LABELS, same_session=FLAG),
     size=MAX_BODY,
-    body=thing(input=ANYTHING, labels=LABELS, same_session=FLAG),
 )
 async def run_again(c: ApiRequest) -> Any:
     """A new run that begins as this one did, with the same input or another."""

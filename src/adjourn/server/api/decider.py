@@ -1,5 +1,6 @@
 """Who may decide about a run."""
 
+from adjourn.core.interrupt import Interrupt
 from adjourn.errors import NotAllowed, bare
 from adjourn.server.api_request import ApiRequest
 
@@ -13,3 +14,10 @@ async def check_decider(request: ApiRequest, run: str) -> None:
         raise NotAllowed(
             f"{bare(name)} is this run or its agent; an agent cannot decide its own requests"
         )
+
+
+async def decidable(request: ApiRequest) -> Interrupt:
+    """The interrupt that a path names, if whoever asks may decide it."""
+    found = await request.rt.interrupt(request.path["interrupt"])
+    await check_decider(request, found.run_id)
+    return found

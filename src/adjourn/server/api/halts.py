@@ -23,10 +23,12 @@ from adjourn.stores.protocol import Halt
 from adjourn.views.halt_scope import HaltScope
 
 HALTS = many(Halt)
+HALT = thing(("scope", "reason"), scope=SCOPE, reason=NAME)
+HOLD = thing(("scope", "reason"), scope=HELD, reason=NAME)
 HALTED = answer(**HALTS["properties"], scope=ref(HaltScope), complete=FLAG)
 
 
-@operation("POST /halts", "halt", HALTED, body=thing(("scope", "reason"), scope=SCOPE, reason=NAME))
+@operation("POST /halts", "halt", HALTED, body=HALT)
 async def halt(c: ApiRequest) -> Any:
     """Halt everything, one agent or one tool.
 
@@ -53,9 +55,7 @@ async def list_halt_scopes(c: ApiRequest) -> Any:
     return {"items": found.items, "complete": found.complete, "now": c.rt.store.now()}
 
 
-@operation(
-    "POST /halts/lift", "halt", HALTS, body=thing(("scope", "reason"), scope=SCOPE, reason=NAME)
-)
+@operation("POST /halts/lift", "halt", HALTS, body=HALT)
 async def unhalt(c: ApiRequest) -> Any:
     """Lift a halt.
 
@@ -81,26 +81,14 @@ async def _may_lift(c: ApiRequest, halt: Halt) -> bool:
     )
 
 
-@operation(
-    "POST /holds",
-    "admin",
-    HALTS,
-    problems=(404,),
-    body=thing(("scope", "reason"), scope=HELD, reason=NAME),
-)
+@operation("POST /holds", "admin", HALTS, problems=(404,), body=HOLD)
 async def hold(c: ApiRequest) -> Any:
     """Keep a run (`run:ID`) or a label (`label:KEY=VALUE`) from being erased or pruned."""
     on = await c.rt.hold(c.body["scope"], reason=c.body["reason"], by=c.who.name)
     return whole(on)
 
 
-@operation(
-    "POST /holds/lift",
-    "admin",
-    HALTS,
-    problems=(404,),
-    body=thing(("scope", "reason"), scope=HELD, reason=NAME),
-)
+@operation("POST /holds/lift", "admin", HALTS, problems=(404,), body=HOLD)
 async def lift_hold(c: ApiRequest) -> Any:
     """Lift a legal hold."""
     on = await c.rt.hold(c.body["scope"], reason=c.body["reason"], by=c.who.name, lift=True)

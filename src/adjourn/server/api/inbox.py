@@ -24,13 +24,21 @@ from adjourn.errors import (
 from adjourn.runtime.joint_decisions import Retried
 from adjourn.server.api.bulk import refused_view
 from adjourn.server.api.conflict import conflict
-from adjourn.server.api.decider import check_decider
+from adjourn.server.api.decider import check_decider, decidable
 from adjourn.server.api.event_stream import event_stream
 from adjourn.server.api.files import given_files
 from adjourn.server.api.item_notes import snoozed_until
 from adjourn.server.api.pages import filter_of, page
 from adjourn.server.api.standing_decisions import STANDS
-from adjourn.server.api_request import MAX_BODY, ApiRequest, answered, operation
+from adjourn.server.api_request import (
+    LARGE,
+    MAX_BODY,
+    ApiRequest,
+    H,
+    answered,
+    interrupt_verb,
+    operation,
+)
 from adjourn.server.merged_stream import merged
 from adjourn.server.run_access import (
     has_right_on,
@@ -282,22 +290,25 @@ async def list_alike(c: ApiRequest) -> Any:
     return AlikeErrors(refs=tuple(refs), until=until)
 
 
-async def _decidable(c: ApiRequest) -> Interrupt:
-    """The interrupt, if this is somebody who may decide it."""
-    found = await c.rt.interrupt(c.path["interrupt"])
-    await check_decider(c, found.run_id)
-    return found
-
-
-async def _decided(c: ApiRequest, found: Interrupt, decide: Callable[[str], Awaitable[int]]) -> Any:
+async def _decided(
+    c: ApiRequest, found: Interrupt, decide: Callable[..., Awaitable[int]], *given: Any, **said: Any
+) -> Any:
     """Decide about what was seen; a refusal because it has changed says how."""
     sent = c.body["digest"]
     try:
-        return Done(seq=await decide(sent))
+        seq = await decide(
+            found, *given, by=c.who.name, digest=sent, request_id=c.request_id, **said
+        )
+        return Done(seq=seq)
     except Conflict as e:
         if isinstance(e, AlreadyDecided | InterruptClosed | StaleDecision):
             raise await conflict(c.rt.store, found, sent, e) from None
         raise
+
+
+def _decision(verb: str, body: Schema, size: int = LARGE) -> Callable[[H], H]:
+    """Makes a handler a verb that decides; a halt may stand against it."""
+    return interrupt_verb(verb, ref(Done), body, problems=DECIDES, size=size)
 
 
 def _approvable(found: Interrupt) -> None:
@@ -314,12 +325,9 @@ def _stands(body: Mapping[str, Any]) -> Standing | None:
     return None
 
 
-@operation(
-    "POST /interrupts/{interrupt}/approve",
-    "decide",
-    ref(Done),
-    problems=DECIDES,
-    body=thing(
+@_decision(
+    "approve",
+    thing(
         ("digest",),
         digest=DIGEST,
         note=NOTE,
@@ -330,61 +338,34 @@ def _stands(body: Mapping[str, Any]) -> Standing | None:
 )
 async def approve(c: ApiRequest) -> Any:
     """Let a call run, as shown or as edited."""
-    b, found = c.body, await _decidable(c)
+    b, found = c.body, await decidable(c)
     _approvable(found)
     return await _decided(
         c,
         found,
-        lambda digest: c.rt.approve(
-            found,
-            by=c.who.name,
-            note=b.get("note", ""),
-            digest=digest,
-            edit=b.get("edit"),
-            scope=b.get("scope", "once"),
-            groups=c.who.groups,
-            request_id=c.request_id,
-            stands=_stands(b),
-        ),
+        c.rt.approve,
+        note=b.get("note", ""),
+        edit=b.get("edit"),
+        scope=b.get("scope", "once"),
+        groups=c.who.groups,
+        stands=_stands(b),
     )
 
 
-@operation(
-    "POST /interrupts/{interrupt}/deny",
-    "decide",
-    ref(Done),
-    problems=DECIDES,
-    body=thing(("digest",), digest=DIGEST, note=NOTE, stands=STANDS),
-)
+@_decision("deny", thing(("digest",), digest=DIGEST, note=NOTE, stands=STANDS))
 async def deny(c: ApiRequest) -> Any:
     """Refuse a call."""
-    b, found = c.body, await _decidable(c)
+    b, found = c.body, await decidable(c)
     _approvable(found)
-    return await _decided(
-        c,
-        found,
-        lambda digest: c.rt.deny(
-            found,
-            by=c.who.name,
-            note=b.get("note", ""),
-            digest=digest,
-            request_id=c.request_id,
-            stands=_stands(b),
-        ),
-    )
+    return await _decided(c, found, c.rt.deny, note=b.get("note", ""), stands=_stands(b))
 
 
-@operation(
-    "POST /interrupts/{interrupt}/answer",
-    "decide",
-    ref(Done),
-    problems=DECIDES,
-    size=MAX_BODY,
-    body=thing(("value", "digest"), value=ANYTHING, digest=DIGEST, note=NOTE),
+@_decision(
+    "answer", thing(("value", "digest"), value=ANYTHING, digest=DIGEST, note=NOTE), size=MAX_BODY
 )
 async def answer(c: ApiRequest) -> Any:
     """Answer a question, or choose."""
-    b, found = c.body, await _decidable(c)
+    b, found = c.body, await decidable(c)
     if found.kind == "approval":
         raise Invalid("an approval is approved or denied, not answered")
     value = given_files(b["value"])
@@ -393,49 +374,27 @@ async def answer(c: ApiRequest) -> Any:
     return await _said(c, found, value)
 
 
-@operation(
-    "POST /interrupts/{interrupt}/instead",
-    "decide",
-    ref(Done),
-    problems=DECIDES,
-    size=MAX_BODY,
-    body=thing(("result", "digest"), result=ANYTHING, digest=DIGEST, note=NOTE),
+@_decision(
+    "instead", thing(("result", "digest"), result=ANYTHING, digest=DIGEST, note=NOTE), size=MAX_BODY
 )
 async def answer_instead(c: ApiRequest) -> Any:
     """Give the result of a call in the place of its tool, which does not run."""
-    b, found = c.body, await _decidable(c)
+    b, found = c.body, await decidable(c)
     if found.kind != "approval":
         raise InvalidAnswer(f"interrupt {found.id!r} ({found.kind}) is no approval")
     return await _said(c, found, Decision.instead(given_files(b["result"]), b.get("note", "")))
 
 
-@operation(
-    "POST /interrupts/{interrupt}/dismiss",
-    "decide",
-    ref(Done),
-    problems=DECIDES,
-    body=thing(("digest",), digest=DIGEST, note=NOTE),
-)
+@_decision("dismiss", thing(("digest",), digest=DIGEST, note=NOTE))
 async def dismiss(c: ApiRequest) -> Any:
     """Drop a question without an answer."""
-    b, found = c.body, await _decidable(c)
+    b, found = c.body, await decidable(c)
     return await _said(c, found, Decision.dismiss(b.get("note", "")))
 
 
 async def _said(c: ApiRequest, found: Interrupt, value: Any) -> Any:
     """Record a value or a decision as the answer of whoever asks."""
-    return await _decided(
-        c,
-        found,
-        lambda digest: c.rt.answer(
-            found,
-            value,
-            by=c.who.name,
-            digest=digest,
-            groups=c.who.groups,
-            request_id=c.request_id,
-        ),
-    )
+    return await _decided(c, found, c.rt.answer, value, groups=c.who.groups)
 
 
 @operation(
@@ -481,19 +440,17 @@ async def decide_all(c: ApiRequest) -> Any:
     return {"items": [one for one in told.values() if one is not None]}
 
 
-@operation(
-    "POST /interrupts/{interrupt}/retry-all",
-    "decide",
+@interrupt_verb(
+    "retry-all",
     response(items=several(RetriedError)),
-    problems=(404, 409),
-    body=thing(("digest", "until"), digest=DIGEST, until=TIME, note=NOTE),
+    thing(("digest", "until"), digest=DIGEST, until=TIME, note=NOTE),
 )
 async def retry_all(c: ApiRequest) -> Any:
     """Try all open errors again that are like this one.
 
     Of those that were open when whoever asks had looked.
     """
-    b, found = c.body, await _decidable(c)
+    b, found = c.body, await decidable(c)
     for other in await c.rt.alike(found, until=b["until"]):
         await check_decider(c, other.run_id)
         if not await has_right_on(c.desk, c.who, "decide", other.run_id):

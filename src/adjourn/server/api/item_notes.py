@@ -5,8 +5,8 @@ from typing import Any, cast
 
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import NotFound
-from adjourn.server.api.decider import check_decider
-from adjourn.server.api_request import ApiRequest, operation
+from adjourn.server.api.decider import decidable
+from adjourn.server.api_request import ApiRequest, interrupt_verb, operation
 from adjourn.server.schemas import TIME, Schema, ref, thing
 from adjourn.stores.item_note import GROUP, NO_MARK, ItemMark
 from adjourn.views.item_note_view import DecidersView, ItemMarkView
@@ -44,16 +44,10 @@ async def list_deciders(c: ApiRequest) -> Any:
     return DecidersView(people=tuple(sorted(people)), groups=tuple(sorted(groups)))
 
 
-@operation(
-    "POST /interrupts/{interrupt}/assign",
-    "decide",
-    ref(ItemMarkView),
-    problems=(404, 409),
-    body=thing(("to",), to=TO),
-)
+@interrupt_verb("assign", ref(ItemMarkView), thing(("to",), to=TO))
 async def assign(c: ApiRequest) -> Any:
     """Give it to a person, or to `group:NAME`; empty: take it back."""
-    to, found = c.body["to"], await _annotatable(c)
+    to, found = c.body["to"], await decidable(c)
     known = await list_deciders(c)
     if to and to not in known.people and to not in {f"{GROUP}{group}" for group in known.groups}:
         raise NotFound(
@@ -65,38 +59,20 @@ async def assign(c: ApiRequest) -> Any:
     return await _marked(c, found)
 
 
-@operation(
-    "POST /interrupts/{interrupt}/snooze",
-    "decide",
-    ref(ItemMarkView),
-    problems=(404, 409),
-    body=thing(("until",), until=TIME),
-)
+@interrupt_verb("snooze", ref(ItemMarkView), thing(("until",), until=TIME))
 async def snooze(c: ApiRequest) -> Any:
     """Hide it from your inbox until a time; 0: show it again. Its expiry does not move."""
-    found = await _annotatable(c)
+    found = await decidable(c)
     await c.rt.snooze(found, c.body["until"], by=c.who.name)
     return await _marked(c, found)
 
 
-@operation(
-    "POST /interrupts/{interrupt}/comment",
-    "decide",
-    ref(ItemMarkView),
-    problems=(404, 409),
-    body=thing(("text",), text=COMMENT),
-)
+@interrupt_verb("comment", ref(ItemMarkView), thing(("text",), text=COMMENT))
 async def comment(c: ApiRequest) -> Any:
     """Write a comment about it; it is a line of the audit."""
-    found = await _annotatable(c)
+    found = await decidable(c)
     await c.rt.comment(found, c.body["text"], by=c.who.name)
     return await _marked(c, found)
-
-
-async def _annotatable(c: ApiRequest) -> Interrupt:
-    found = await c.rt.interrupt(c.path["interrupt"])
-    await check_decider(c, found.run_id)
-    return found
 
 
 async def _marked(c: ApiRequest, found: Interrupt) -> ItemMarkView:

@@ -1,7 +1,7 @@
 """The operations about people: who may do what, with which keys, and in which sessions."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from adjourn.errors import Conflict, NotFound
 from adjourn.server.api.pages import whole
@@ -10,8 +10,8 @@ from adjourn.server.schemas import FLAG, NAME, Schema, many, ref, thing
 from adjourn.server.user_checks import ROLES
 from adjourn.server.users import Key, Session, User, Users, key_id
 from adjourn.views.api_answers import DONE, Ok
+from adjourn.views.filled_view import filled
 from adjourn.views.person_view import EndedSessions, KeyView, NewKey, PersonView, SessionView
-from adjourn.views.words import Role
 
 T = TypeVar("T")
 ROLE: Schema = {"type": "string", "enum": list(ROLES)}
@@ -214,25 +214,15 @@ def _this(c: ApiRequest) -> str:
 
 
 def _session(c: ApiRequest, session: Session) -> SessionView:
-    return SessionView(
-        id=session.id,
-        name=session.user,
-        seen_at=session.seen_at,
-        ends_at=session.ends_at,
-        key=session.key,
-        is_this=session.id == _this(c),
-    )
+    return filled(SessionView, session, name=session.user, is_this=session.id == _this(c))
 
 
 def _person(users: Users, user: User, sessions: list[Session]) -> PersonView:
     own = [session for session in sessions if session.user == user.name]
-    return PersonView(
-        name=user.name,
-        role=cast("Role", user.role),
-        groups=user.groups,
+    return filled(
+        PersonView,
+        user,
         grants=tuple(map(str, user.grants)),
-        tenant=user.tenant,
-        created_at=user.created_at,
         keys=tuple(_key(key) for key in users.keys(user.name)),
         sessions=len(own),
         seen_at=max((session.seen_at for session in own), default=None),
@@ -240,7 +230,7 @@ def _person(users: Users, user: User, sessions: list[Session]) -> PersonView:
 
 
 def _key(key: Key) -> KeyView:
-    return KeyView(id=key.id, hint=key.hint, created_at=key.created_at, expires_at=key.expires_at)
+    return filled(KeyView, key)
 
 
 def _new_key(users: Users, name: str, key: str) -> NewKey:

@@ -27,7 +27,7 @@ from adjourn.server.api.event_stream import event_stream, last_seen
 from adjourn.server.api.files import given_files
 from adjourn.server.api.pages import filter_of, page, whole
 from adjourn.server.api.startable import startable
-from adjourn.server.api_request import MAX_BODY, ApiRequest, answered, operation
+from adjourn.server.api_request import MAX_BODY, ApiRequest, answered, operation, run_verb
 from adjourn.server.rights import RunPlace
 from adjourn.server.run_access import has_right_on, knows_program, visible_runs
 from adjourn.server.schemas import (
@@ -294,13 +294,7 @@ async def start_run(c: ApiRequest) -> Any:
     return RunRef(run_id=run.id)
 
 
-@operation(
-    "POST /runs/{run}/pause",
-    "control",
-    ref(Ok),
-    problems=CONTROLS,
-    body=thing(now=FLAG, reason=NOTE),
-)
+@run_verb("pause", "control", ref(Ok), thing(now=FLAG, reason=NOTE))
 async def pause_run(c: ApiRequest) -> Any:
     """Pause: at the next boundary, or now."""
     run = await c.rt.get(c.path["run"])
@@ -309,13 +303,7 @@ async def pause_run(c: ApiRequest) -> Any:
     return DONE
 
 
-@operation(
-    "POST /runs/{run}/resume",
-    "control",
-    ref(Ok),
-    problems=(*CONTROLS, 423),
-    body=thing(instruction=NOTE),
-)
+@run_verb("resume", "control", ref(Ok), thing(instruction=NOTE), problems=(*CONTROLS, 423))
 async def resume_run(c: ApiRequest) -> Any:
     """Resume, perhaps with an instruction."""
     run = await c.rt.get(c.path["run"])
@@ -323,9 +311,7 @@ async def resume_run(c: ApiRequest) -> Any:
     return DONE
 
 
-@operation(
-    "POST /runs/{run}/cancel", "control", ref(Ok), problems=CONTROLS, body=thing(reason=NOTE)
-)
+@run_verb("cancel", "control", ref(Ok), thing(reason=NOTE))
 async def cancel_run(c: ApiRequest) -> Any:
     """Cancel and undo."""
     run = await c.rt.get(c.path["run"])
@@ -333,13 +319,7 @@ async def cancel_run(c: ApiRequest) -> Any:
     return DONE
 
 
-@operation(
-    "POST /runs/{run}/erase",
-    "admin",
-    ref(ErasureView),
-    problems=CONTROLS,
-    body=thing(("reason",), reason=NAME, whole=FLAG),
-)
+@run_verb("erase", "admin", ref(ErasureView), thing(("reason",), reason=NAME, whole=FLAG))
 async def erase_run(c: ApiRequest) -> Any:
     """Erase everything that was in it; it must have ended."""
     run = await c.rt.get(c.path["run"])
@@ -349,22 +329,14 @@ async def erase_run(c: ApiRequest) -> Any:
     return ErasureView(seq=done.seq, scrubbed=done.scrubbed, others=done.others, turns=done.turns)
 
 
-@operation(
-    "POST /runs/{run}/chapter", "control", ref(Done), problems=CONTROLS, body=thing(reason=NOTE)
-)
+@run_verb("chapter", "control", ref(Done), thing(reason=NOTE))
 async def begin_chapter(c: ApiRequest) -> Any:
     """Continue as new; nothing may be in flight."""
     run = await c.rt.get(c.path["run"])
     return Done(seq=await run.continue_as_new(by=c.who.name, why=c.body.get("reason", "")))
 
 
-@operation(
-    "POST /runs/{run}/accept",
-    "decide",
-    ref(AcceptedChanges),
-    problems=CONTROLS,
-    body=thing(("digest",), digest=DIGEST),
-)
+@run_verb("accept", "decide", ref(AcceptedChanges), thing(("digest",), digest=DIGEST))
 async def accept_run(c: ApiRequest) -> Any:
     """Let it continue although its definition changed.
 
@@ -376,13 +348,12 @@ async def accept_run(c: ApiRequest) -> Any:
     return AcceptedChanges(accepted=changes)
 
 
-@operation(
-    "POST /runs/{run}/say",
+@run_verb(
+    "say",
     "control",
     ref(DroppedQuestions),
-    problems=CONTROLS,
+    thing(("text",), text={"anyOf": [SAYS, SAID]}, abandon=FLAG),
     size=MAX_BODY,
-    body=thing(("text",), text={"anyOf": [SAYS, SAID]}, abandon=FLAG),
 )
 async def say_to_run(c: ApiRequest) -> Any:
     """Tell the agent something."""
@@ -393,13 +364,8 @@ async def say_to_run(c: ApiRequest) -> Any:
     return DroppedQuestions(dropped=tuple(i.ref for i in dropped))
 
 
-@operation(
-    "POST /runs/{run}/emit",
-    "control",
-    ref(Ok),
-    problems=CONTROLS,
-    size=MAX_BODY,
-    body=thing(("event",), event=SIGNAL, value=ANYTHING),
+@run_verb(
+    "emit", "control", ref(Ok), thing(("event",), event=SIGNAL, value=ANYTHING), size=MAX_BODY
 )
 async def emit_to_run(c: ApiRequest) -> Any:
     """Send an event."""
@@ -414,13 +380,12 @@ async def emit_to_run(c: ApiRequest) -> Any:
     return DONE
 
 
-@operation(
-    "POST /runs/{run}/fork",
+@run_verb(
+    "fork",
     "control",
     ref(ForkRef),
-    problems=CONTROLS,
+    thing(at=AT, input=ANYTHING, instruction=NOTE, answers={"enum": ["reopen", "keep"]}),
     size=MAX_BODY,
-    body=thing(at=AT, input=ANYTHING, instruction=NOTE, answers={"enum": ["reopen", "keep"]}),
 )
 async def fork_run(c: ApiRequest) -> Any:
     """A new run from a boundary of this one.

@@ -3,9 +3,9 @@
 from typing import Any
 
 from adjourn.core.standing_decision import MAX_CONDITION, MAX_CONDITIONS, MAX_LASTS, MAX_TIMES
-from adjourn.server.api.decider import check_decider
+from adjourn.server.api.decider import decidable
 from adjourn.server.api.pages import whole
-from adjourn.server.api_request import ApiRequest, operation
+from adjourn.server.api_request import ApiRequest, interrupt_verb, operation
 from adjourn.server.schemas import NOTE, Schema, many, ref, thing
 from adjourn.views.api_answers import Done
 from adjourn.views.standing_view import StandingView, standing_views
@@ -33,17 +33,10 @@ async def list_standing(c: ApiRequest) -> Any:
     return whole(standing_views(state, c.rt.store.now()))
 
 
-@operation(
-    "POST /interrupts/{interrupt}/revoke",
-    "decide",
-    ref(Done),
-    problems=(404, 409),
-    body=thing((), note=NOTE),
-)
+@interrupt_verb("revoke", ref(Done), thing((), note=NOTE))
 async def revoke(c: ApiRequest) -> Any:
     """Revoke a decision that stands for later calls."""
-    found = await c.rt.interrupt(c.path["interrupt"])
-    await check_decider(c, found.run_id)
+    found = await decidable(c)
     seq = await c.rt.revoke(
         found, by=c.who.name, note=c.body.get("note", ""), request_id=c.request_id
     )

@@ -1,9 +1,9 @@
 """Everything in a PostgreSQL database, to be read or to be filled."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import starmap
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import psycopg
@@ -78,6 +78,7 @@ insert into adjourn.request select r.n, x.id, x.seq, x.body
 from json_to_recordset(%(rows)s::json) as x(owner text, id text, seq bigint, body text) join adjourn.run r on r.id = x.owner
 """
 _misfit = msgspec.json.Decoder(Misfit).decode
+Found = TypeVar("Found")
 
 
 class PostgresContents:
@@ -88,6 +89,9 @@ class PostgresContents:
 
     def _rows(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         return messages(self._db, [sql], values)[0]
+
+    def _all(self, of: Callable[..., Found], sql: str, **values: Any) -> list[Found]:
+        return list(starmap(of, self._rows(sql, **values)))
 
     def identity(self) -> tuple[str, int]:
         """See `Contents.identity`."""
@@ -128,9 +132,7 @@ class PostgresContents:
         last = AuditLine("", 0, "", b"")
         first = True
         while True:
-            rows = list(
-                starmap(AuditLine, self._rows(AUDIT, first=first, scope=last.scope, n=last.n))
-            )
+            rows = self._all(AuditLine, AUDIT, first=first, scope=last.scope, n=last.n)
             yield from rows
             if len(rows) < LINES:
                 return
@@ -138,26 +140,16 @@ class PostgresContents:
 
     def seals(self) -> Iterator[Seal]:
         """See `Contents.seals`."""
-        for row in self._rows(f"select {', '.join(SEAL)} from adjourn.seal order by k"):
-            yield Seal(*row)
+        yield from self._all(Seal, f"select {', '.join(SEAL)} from adjourn.seal order by k")
 
     def rest(self) -> StoreRest:
         """See `Contents.rest`."""
         _, current, _ = taken(self._rows(READ, generation="")[0], Config())
         return StoreRest(
             sorted(current.halts, key=lambda halt: (halt.at, halt.scope)),
-            list(
-                starmap(
-                    Hold, self._rows("select scope, by, reason, at from adjourn.hold order by at")
-                )
-            ),
+            self._all(Hold, "select scope, by, reason, at from adjourn.hold order by at"),
             list(current.endpoints),
-            list(
-                starmap(
-                    Notification,
-                    self._rows(f"select {', '.join(LETTER)} from adjourn.letter order by n"),
-                )
-            ),
+            self._all(Notification, f"select {', '.join(LETTER)} from adjourn.letter order by n"),
             dict(self._rows("select scope, at from adjourn.touched")),
             current.signed,
             current.waking,

@@ -19,8 +19,8 @@ from adjourn.stores.seals import Seal
 
 PAGE = 1_000
 """So many rows are read at once."""
-SCOPES = f"""
-select scope, n, head from adjourn.audit_head where %(after)s::text is null or scope > %(after)s order by scope limit {PAGE}
+SCOPES = """
+select scope, n, head from adjourn.audit_head where %(after)s::text is null or scope > %(after)s order by scope
 """
 HEADLESS = """
 select distinct a.scope from adjourn.audit a
@@ -45,13 +45,7 @@ class PostgresEvidence:
 
     def scopes(self) -> Iterable[tuple[str, int, bytes]]:
         """See `verification.Evidence`."""
-        after = None
-        while True:
-            found = self._rows(SCOPES, after=after)
-            yield from found  # pyright: ignore[reportReturnType]
-            if len(found) < PAGE:
-                return
-            after = found[-1][0]
+        return self._pages(SCOPES, after=None)
 
     def strays(self) -> Iterable[BrokenChain]:
         """See `verification.Evidence`."""
@@ -70,10 +64,8 @@ class PostgresEvidence:
 
     def lines(self, scope: str) -> Iterator[Line]:
         """See `verification.Evidence`."""
-        return self._pages(
-            "select n, body, head from adjourn.audit where scope = %(of)s and n > %(after)s order by n",
-            scope,
-        )
+        sql = "select n, body, head from adjourn.audit where scope = %(of)s and n > %(after)s order by n"
+        return self._pages(sql, of=scope)
 
     def line(self, scope: str, number: int) -> Line | None:
         """See `verification.Evidence`."""
@@ -81,33 +73,24 @@ class PostgresEvidence:
         found = self._rows(sql, scope=scope, number=number)
         return found[0] if found else None  # pyright: ignore[reportReturnType]
 
-    def _pages(self, sql: str, of: Any) -> Iterator[Line]:
-        after = 0
+    def _pages(self, sql: str, *, after: Any = 0, place: int = 0, **values: Any) -> Iterator[Any]:
+        """Rows, page by page: `after` is what stands at this `place` of the last one."""
         while True:
-            found = self._rows(f"{sql} limit {PAGE}", of=of, after=after)
-            yield from found  # pyright: ignore[reportReturnType]
+            found = self._rows(f"{sql} limit {PAGE}", after=after, **values)
+            yield from found
             if len(found) < PAGE:
                 return
-            after = found[-1][0]
+            after = found[-1][place]
 
     def runs(self) -> Iterable[RunRow | BrokenChain]:
         """See `verification.Evidence`."""
-        after = 0
-        while True:
-            sql = f"select {COLUMNS} from adjourn.run r where r.n > %(after)s order by r.n limit {PAGE}"
-            found = self._rows(sql, after=after)
-            for row in found:
-                yield _run_or_broken(row)
-            if len(found) < PAGE:
-                return
-            after = found[-1][-1]
+        sql = f"select {COLUMNS} from adjourn.run r where r.n > %(after)s order by r.n"
+        return map(_run_or_broken, self._pages(sql, place=-1))
 
     def journal(self, row: RunRow) -> Iterator[Line]:
         """See `verification.Evidence`."""
-        return self._pages(
-            "select seq, body, head from adjourn.journal where run = %(of)s and seq > %(after)s order by seq",
-            row.n,
-        )
+        sql = "select seq, body, head from adjourn.journal where run = %(of)s and seq > %(after)s order by seq"
+        return self._pages(sql, of=row.n)
 
     def interrupts(self, row: RunRow) -> Iterable[InterruptRow]:
         """See `verification.Evidence`."""

@@ -7,29 +7,33 @@ from typing import Any
 
 from adjourn.core.codec import decode
 from adjourn.core.interrupt import Interrupt
+from adjourn.stores.inbox_terms import (
+    BRIEF,
+    GOES_ON,
+    IN_INBOX,
+    ORDER,
+    POSITION,
+    UNUSUAL,
+    WHOLE,
+    wanted_terms,
+)
 from adjourn.stores.item_note import ItemMark
 from adjourn.stores.postgres.connections import Connection, messages
-from adjourn.stores.postgres.lists import FEW, LABELLED, SHOWN, like, planned
+from adjourn.stores.postgres.lists import FEW, LABELLED, like, planned
 from adjourn.stores.protocol import Filter
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules.inbox_filter import BRIEFLY, briefly, shown
 from adjourn.stores.rules.run_filter import given
 
-POSITION = "(x.rank, x.opened_at, x.run, x.seq)"
-ORDER = "x.rank, x.opened_at, x.run, x.seq"
-IN_INBOX = "x.state = 'open' and x.kind not in ('timer', 'event')"
 WAITING = f"{IN_INBOX} and (x.expires = 0 or x.expires > %(now)s)"
 DECIDABLE = "(case when r.status in ('cancelling', 'stuck') then x.undoing else true end)"
-BRIEF = "r.id, x.i, x.seq, x.kind, x.opened_at, x.expires"
-WHOLE = f"{BRIEF}, j.body, x.votes, r.requesters, r.n, x.disowned"
 RECORD = "join adjourn.journal j on j.run = x.run and j.seq = x.seq"
 PLACE = f"select {ORDER} from adjourn.interrupt x where x.i = %(i)s order by x.run limit 1"
 PLACE_IN_RUN = f"""
 select {ORDER} from adjourn.interrupt x where x.run = (select n from adjourn.run where id = %(run)s) and x.i = %(i)s
 """
-OPENED = (("x.opened_at >=", "since"), ("x.opened_at <=", "until"), ("r.updated_at >=", "changed"))
 WORDS = "(r.words || ' ' || x.said) like %(pattern)s"
-OF_RUN = "(select * from adjourn.interrupt where run = (select n from adjourn.run where id = %(r_id)s) offset 0) x"
+OF_RUN = "(select * from adjourn.interrupt where run = (select n from adjourn.run where id = %(id)s) offset 0) x"
 OF_RUNS = "(select * from adjourn.interrupt where run = any(%(runs)s::bigint[]) offset 0) x"
 """By their runs, and not along the whole inbox: PostgreSQL looks into nothing that has an
 offset."""
@@ -37,8 +41,6 @@ CHANGED = """
 (select n from adjourn.run where rested_at >= %(changed)s)
 union all (select n from adjourn.run where worker <> '' and updated_at >= %(changed)s)
 """
-GOES_ON = tuple(view for view in SHOWN[""] if view not in ("completed", "cancelled", "stopped"))
-"""The views of runs that may have open interrupts."""
 GIVEN = "%(group)s = any(x.groups)"
 FOR_MEMBERS = "(x.groups = '{}' or x.groups && %(members)s::text[])"
 ASSIGNED = "x.assigned = any(%(assigned)s::text[])"
@@ -48,8 +50,6 @@ select r.id, x.i, x.assigned, x.snoozed from unnest(%(runs)s::text[], %(ids)s::t
 join adjourn.run r on r.id = w.run join adjourn.interrupt x on x.run = r.n and x.i = w.i
 where x.assigned <> '' or x.snoozed <> '{}'
 """
-RARE = ("program", "session", "label", "kind", "text", "group", "since", "until", "assigned")
-"""What hardly any of those that wait may be."""
 FIRST, LOOK = 256, 4_000
 DECISIONS = """
 select body from adjourn.journal where run = %(run)s and seq = any(%(seqs)s::bigint[])
@@ -67,7 +67,7 @@ def inbox(db: Connection, filter: Filter, now: float) -> Iterator[list[Interrupt
         source, values["runs"] = OF_RUNS, few
     place, left, most = _place(db, filter.after), filter.limit, FIRST
     in_slices = few is None and not filter.interrupt
-    in_slices = in_slices and (filter.members is not None or bool(given(filter, RARE)))
+    in_slices = in_slices and (filter.members is not None or bool(given(filter, UNUSUAL)))
     while left > 0:
         here, values["limit"] = list(terms), left
         if place:
@@ -130,30 +130,10 @@ def _further(db: Connection, place: Any, count: int) -> Any:
 
 def _waiting(filter: Filter, now: float) -> tuple[list[str], dict[str, Any]]:
     """What an interrupt must be, beyond its place."""
-    values: dict[str, Any] = {"now": now}
-    if filter.interrupt:
-        terms = ["true"]
-    else:
-        terms = [WAITING, DECIDABLE]
-    wanted = {
-        "r.id": filter.run,
-        "r.program": filter.program,
-        "r.session": filter.session,
-        "x.kind": filter.kind,
-        "x.i": filter.interrupt,
-    }
-    for column, value in wanted.items():
-        if value:
-            name = column.replace(".", "_")
-            terms.append(f"{column} = %({name})s")
-            values[name] = value
-    for term, name in OPENED:
-        if bound := getattr(filter, name):
-            terms.append(f"{term} %({name})s")
-            values[name] = bound
-    if filter.label:
-        terms.append(LABELLED)
-        values |= {"key": filter.label[0], "value": filter.label[1]}
+    terms, values = wanted_terms(filter, "%({})s".format, LABELLED)
+    values["now"] = now
+    if not filter.interrupt:
+        terms[:0] = (WAITING, DECIDABLE)
     if filter.text:
         terms.append(WORDS if "\0" not in filter.text else "false")
         values["pattern"] = like(filter.text.lower().replace("\0", ""))

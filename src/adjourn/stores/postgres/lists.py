@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core.status import Status
+from adjourn.stores.inbox_terms import SHOWN
 from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.postgres.rows import COLUMNS, run_row
 from adjourn.stores.postgres.run_search import Looker
@@ -58,17 +58,6 @@ ZONES = (
     "%(since)s and least <= %(until)s"
 )
 NUMBER = "select n from adjourn.run where id = %(id)s"
-SHOWN: dict[str, tuple[str, ...]] = {
-    "": (*map(str, Status), "failed", "stopped"),
-    **{status.value: (status.value,) for status in Status},
-    "waiting": ("waiting", "failed"),
-    "completed": ("completed", "stopped"),
-    "running": ("ready",),
-    "failed": ("failed",),
-    "stopped": ("stopped",),
-    "held": (*map(str, Status), "failed"),
-}
-"""Under which views runs of a status are, or of a view."""
 END = 1 << 62
 FEW = 500
 """Runs that are looked at one by one."""

@@ -8,7 +8,7 @@ import msgspec
 from adjourn.core.snapshot_part import SnapshotPart
 from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.run_row import sealed_bytes
-from adjourn.stores.snapshots import Kept, Snapshot, kept_whole
+from adjourn.stores.snapshots import Kept, Snapshot, kept_whole, known_of, stretches_of
 
 Ask = Callable[[Callable[[Connection], Any]], Awaitable[Any]]
 _KNOWN = (
@@ -39,7 +39,6 @@ insert into adjourn.snapshot values (%(n)s, %(seq)s, %(head)s, %(format)s, %(str
 on conflict (run) do update set seq = excluded.seq, head = excluded.head, format = excluded.format,
     stretches = excluded.stretches, rest = excluded.rest
 """
-_read_stretches = msgspec.json.Decoder(tuple[SnapshotPart, ...])
 
 
 class PostgresSnapshots:
@@ -51,9 +50,7 @@ class PostgresSnapshots:
     async def known(self, run: str) -> tuple[int, tuple[SnapshotPart, ...]]:
         """See `Snapshots.known`."""
         found = await self._ask(lambda db: messages(db, [_KNOWN], {"run": run})[0])
-        if found:
-            return (found[0][0], _stretches(found[0][1]) or ())
-        return (0, ())
+        return known_of(next(iter(found), None))
 
     async def last(self, run: str) -> Kept | None:
         """See `Snapshots.last`."""
@@ -64,19 +61,12 @@ class PostgresSnapshots:
         await self._ask(lambda db: _keep(db, run, snapshot, parts))
 
 
-def _stretches(text: str) -> tuple[SnapshotPart, ...] | None:
-    try:
-        return _read_stretches.decode(text)
-    except msgspec.MsgspecError:
-        return None
-
-
 def _last(db: Connection, run: str) -> Kept | None:
     _, rows, segments, _ = messages(db, [_SNAPSHOT, _LAST, _SEGMENTS, "commit"], {"run": run})
     if not rows:
         return None
     _, format, seq, head, stretches, rest, salt = rows[0]
-    wanted = _stretches(stretches)
+    wanted = stretches_of(stretches)
     if wanted is None:
         return None
     return kept_whole(Snapshot(seq, head, format, rest, wanted), segments, salt)  # pyright: ignore[reportArgumentType]

@@ -413,12 +413,8 @@ class PostgresStore(PostgresAudit):
     ) -> list[Hold]:
         """See `Store.hold`."""
         if not scope:
-            return list(
-                starmap(
-                    Hold,
-                    await self.rows("select scope, by, reason, at from adjourn.hold order by at"),
-                )
-            )
+            held = await self.rows("select scope, by, reason, at from adjourn.hold order by at")
+            return list(starmap(Hold, held))
         return await super().hold(scope, by=by, reason=reason, lift=lift, origin=origin)
 
     async def ended(
@@ -544,11 +540,8 @@ class PostgresStore(PostgresAudit):
             states = [state]
         else:
             states = ["due", "dead"]
-        return list(
-            starmap(
-                Notification, await self.rows(_LETTERS, after=after, states=states, limit=limit)
-            )
-        )
+        found = await self.rows(_LETTERS, after=after, states=states, limit=limit)
+        return list(starmap(Notification, found))
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """See `Store.subscribe`."""

@@ -21,11 +21,13 @@ from adjourn.stores.postgres.rows import (
     run_values,
 )
 from adjourn.stores.postgres.step_statement import INTERRUPT_COLUMNS, RECORD, step
+from adjourn.stores.rows import BESIDE as EVERYWHERE
 from adjourn.stores.rows import picked
 from adjourn.stores.rules.inbox_filter import words
 from adjourn.stores.rules.reads_and_writes import Writes
 from adjourn.stores.run_row import CHANGING
 
+BESIDE = (*EVERYWHERE, "label")
 _BYTES = frozenset({"head", "salt", "prev", "hash", "sig"})
 _NEW = (
     "id",
@@ -45,21 +47,6 @@ _NEW = (
     "after",
     "after_seq",
 )
-BESIDE = (
-    "run_key",
-    "interrupt",
-    "request",
-    "misfit",
-    "snapshot",
-    "segment",
-    "blob",
-    "wake",
-    "label",
-    "index_due",
-    "index_number",
-    "index_text",
-)
-"""The tables that have rows of a run beside its journal, by the run's number."""
 
 
 def _rows(

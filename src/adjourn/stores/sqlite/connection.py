@@ -2,8 +2,8 @@
 
 import os
 import time
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 import apsw
@@ -98,6 +98,25 @@ def transaction(db: Any) -> Generator[None]:
         with suppress(apsw.Error):
             db.execute("rollback")
         raise
+
+
+@contextmanager
+def written_beside(
+    connect: Callable[[], Any], what: str, *, light: bool = True, consequence: str = ""
+) -> Generator[Any]:
+    """A transaction over a connection of its own: nobody's commit waits for what is made in it.
+
+    `what`: says in an error what could not be written. `light`: it may be lost with the power.
+    """
+    try:
+        with closing(connect()) as db:
+            if light:
+                db.pragma("synchronous", "normal")
+            with transaction(db):  # at once: who reads first and then wants to write is refused
+                yield db
+    except apsw.Error as e:
+        text = f"{what} could not be written: {type(e).__name__}: {e}"
+        raise StoreError(text, consequence=consequence) from e
 
 
 def bring_up_to_date(db: Any, path: str) -> None:

@@ -1,10 +1,10 @@
 """Everything in a SQLite file, to be read or to be filled."""
 
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import starmap
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -38,6 +38,7 @@ from adjourn.stores.sqlite.rows import (
 from adjourn.stores.sqlite.transaction import SQLiteBook
 
 _misfit = msgspec.json.Decoder(Misfit).decode
+Found = TypeVar("Found")
 
 
 class SQLiteContents:
@@ -45,6 +46,9 @@ class SQLiteContents:
 
     def __init__(self, db: Any) -> None:
         self._db = db
+
+    def _all(self, of: Callable[..., Found], sql: str, *values: Any) -> list[Found]:
+        return list(starmap(of, self._db.execute(sql, values)))
 
     def identity(self) -> tuple[str, int]:
         """See `Contents.identity`."""
@@ -55,9 +59,7 @@ class SQLiteContents:
         sql = "select seq, epoch, body, head from journal where key between ? and ? order by key"
         for values in self._db.execute(f"select {COLUMNS} from run order by n"):
             row = run_row(values)
-            journal = list(
-                starmap(Appended, self._db.execute(sql, (key(row.n, 0), key(row.n + 1, 0))))
-            )
+            journal = self._all(Appended, sql, key(row.n, 0), key(row.n + 1, 0))
             asked = self._db.execute(
                 f"select {INTERRUPT} from interrupt where run = ? order by i", (row.n,)
             )
@@ -66,12 +68,10 @@ class SQLiteContents:
                 "select id, seq, body from request where run = ? order by id", (row.n,)
             ).fetchall()
             said = self._db.execute("select body from misfit where run = ?", (row.n,)).fetchone()
-            wake = self._db.execute(
-                "select not_before from wake where run = ?", (row.n,)
-            ).fetchone()
-            wrapped = self._db.execute(
-                "select wrapped from run_key where run = ?", (row.n,)
-            ).fetchone()
+            woken = "select not_before from wake where run = ?"
+            wake = self._db.execute(woken, (row.n,)).fetchone()
+            keyed = "select wrapped from run_key where run = ?"
+            wrapped = self._db.execute(keyed, (row.n,)).fetchone()
             yield OneRun(
                 row,
                 journal,
@@ -96,20 +96,10 @@ class SQLiteContents:
     def rest(self) -> StoreRest:
         """See `Contents.rest`."""
         return StoreRest(
-            list(
-                starmap(
-                    Halt,
-                    self._db.execute("select scope, by, reason, at from halt order by at, scope"),
-                )
-            ),
+            self._all(Halt, "select scope, by, reason, at from halt order by at, scope"),
             holds(self._db),
             endpoints(self._db),
-            list(
-                starmap(
-                    Notification,
-                    self._db.execute(f"select {', '.join(LETTER)} from letter order by n"),
-                )
-            ),
+            self._all(Notification, f"select {', '.join(LETTER)} from letter order by n"),
             dict(self._db.execute("select scope, at from touched").fetchall()),
             is_signed(self._db),
             is_waking(self._db),

@@ -2,18 +2,15 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from typing import Any
 
-import apsw
 import msgspec
 
 from adjourn.core.codec import encode
-from adjourn.errors import StoreError
 from adjourn.stores.guest_threads import LAST, GuestThread, ThreadChange, ThreadRow, check_run
 from adjourn.stores.rows import first_column
 from adjourn.stores.sqlite.batch_thread import BatchThread
-from adjourn.stores.sqlite.connection import transaction
+from adjourn.stores.sqlite.connection import written_beside
 
 _RUN = """
 select (select erased from run where id = ?1), exists (select 1 from audit where scope = ?1)
@@ -63,14 +60,9 @@ class SQLiteThreads:
         return await asyncio.to_thread(self._transact, work)
 
     def _transact(self, work: Callable[[Any], int]) -> int:
-        try:
-            with closing(self._connect()) as db, transaction(db):
-                return work(db)
-        except apsw.Error as e:
-            raise StoreError(
-                f"a thread could not be written: {type(e).__name__}: {e}",
-                consequence="nothing was changed",
-            ) from e
+        nothing = "nothing was changed"
+        with written_beside(self._connect, "a thread", light=False, consequence=nothing) as db:
+            return work(db)
 
     async def change(self, thread: str, change: ThreadChange) -> int:
         """See `GuestThreads.change`."""

@@ -10,8 +10,18 @@ import msgspec
 
 from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.status import Status
 from adjourn.stores.audit import SECURITY, AuditLine
+from adjourn.stores.inbox_terms import (
+    BRIEF,
+    GOES_ON,
+    IN_INBOX,
+    ORDER,
+    POSITION,
+    SHOWN,
+    UNUSUAL,
+    WHOLE,
+    wanted_terms,
+)
 from adjourn.stores.protocol import Filter
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules import run_filter
@@ -28,15 +38,8 @@ PLACE_IN_RUN = (
     "select rank, opened_at, run, seq from interrupt where run = (select n from "
     "run where id = ?) and i = ?"
 )
-OPENED = (("x.opened_at >=", "since"), ("x.opened_at <=", "until"), ("r.updated_at >=", "changed"))
-IN_INBOX = "x.state = 'open' and x.kind not in ('timer', 'event')"
 WAITING = f"{IN_INBOX} and (x.expires = 0 or x.expires > :now)"
-POSITION = "(x.rank, x.opened_at, x.run, x.seq)"
-RARE = ("program", "session", "label", "kind", "text", "group", "since", "until", "assigned")
-"""What hardly any of those that wait may be."""
 DECIDABLE = "(case when r.status in ('cancelling', 'stuck') then x.undoing else 1 end)"
-BRIEF = "r.id, x.i, x.seq, x.kind, x.opened_at, x.expires"
-WHOLE = f"{BRIEF}, j.body, x.votes, r.requesters, r.n, x.disowned"
 WORDS = "instr(inbox_words(r.title, r.id, r.program, x.type, x.tool), :text)"
 GIVEN = "x.groups <> '' and exists (select 1 from json_each(x.groups) g where g.value = :group)"
 FOR_MEMBERS = (
@@ -82,19 +85,6 @@ AFTER_ZONES = (
     "select exists (select 1 from run where n > :listed and created_at between :since and :until)"
 )
 CONDITIONS = ("status", "program", "session", "label", "text", "since", "until", "changed")
-SHOWN: dict[str, tuple[str, ...]] = {
-    "": (*Status, "failed", "stopped"),
-    **{status.value: (status.value,) for status in Status},
-    "waiting": ("waiting", "failed"),
-    "completed": ("completed", "stopped"),
-    "running": ("ready",),
-    "failed": ("failed",),
-    "stopped": ("stopped",),
-    "held": (*Status, "failed"),
-}
-"""Under which views runs of a status are, or of a view."""
-GOES_ON = tuple(view for view in SHOWN[""] if view not in ("completed", "cancelled", "stopped"))
-"""The views of runs that may have open interrupts."""
 END = 1 << 40
 FEW = 500
 """Rows that are looked at one by one."""
@@ -115,7 +105,9 @@ def inbox_looks(db: Any, filter: Filter, now: float) -> Iterator[list[Interrupt]
     terms, values = _waiting(filter, now)
     source = _of_few_runs(db, filter, values)
     place, left, most = _place(db, filter.after), filter.limit, FIRST
-    in_slices = not source and (filter.members is not None or bool(run_filter.given(filter, RARE)))
+    in_slices = not source and (
+        filter.members is not None or bool(run_filter.given(filter, UNUSUAL))
+    )
     while left > 0:
         here, values["limit"] = list(terms), left
         if place:
@@ -130,7 +122,7 @@ def inbox_looks(db: Any, filter: Filter, now: float) -> Iterator[list[Interrupt]
             values |= dict(
                 zip(("to_rank", "to_opened_at", "to_number", "to_seq"), place, strict=True)
             )
-        rest = f"where {' and '.join(here)} order by x.rank, x.opened_at, x.run, x.seq limit :limit"
+        rest = f"where {' and '.join(here)} order by {ORDER} limit :limit"
         found = _items(db, f"{source or 'interrupt x'} {OF_RUN}", rest, values, filter.brief)
         yield found
         left, most = left - len(found), min(most * 4, LOOK)
@@ -153,37 +145,18 @@ def _further(db: Any, place: Any, count: int) -> Any:
         where = f"{IN_INBOX} and {POSITION} > (?, ?, ?, ?)"
     else:
         where = IN_INBOX
-    order = f"order by x.rank, x.opened_at, x.run, x.seq limit 1 offset {count - 1}"
+    order = f"order by {ORDER} limit 1 offset {count - 1}"
     return db.execute(
-        f"select {POSITION[1:-1]} from interrupt x where {where} {order}", place or ()
+        f"select {ORDER} from interrupt x where {where} {order}", place or ()
     ).fetchone()
 
 
 def _waiting(filter: Filter, now: float) -> tuple[list[str], dict[str, Any]]:
     """What an interrupt must be, beyond its place."""
-    values: dict[str, Any] = {"now": now}
-    if filter.interrupt:
-        terms = ["1"]
-    else:
-        terms = [WAITING, DECIDABLE]
-    wanted = {
-        "r.id": filter.run,
-        "r.program": filter.program,
-        "r.session": filter.session,
-        "x.kind": filter.kind,
-        "x.i": filter.interrupt,
-    }
-    for column, value in wanted.items():
-        if value:
-            terms.append(f"{column} = :{column[2:]}")
-            values[column[2:]] = value
-    for term, name in OPENED:
-        if bound := getattr(filter, name):
-            terms.append(f"{term} :{name}")
-            values[name] = bound
-    if filter.label:
-        terms.append(LABELLED.replace("= n)", "= r.n)"))
-        values |= {"key": filter.label[0], "value": filter.label[1]}
+    terms, values = wanted_terms(filter, ":{}".format, LABELLED.replace("= n)", "= r.n)"))
+    values["now"] = now
+    if not filter.interrupt:
+        terms[:0] = (WAITING, DECIDABLE)
     for term, name, value in (
         (WORDS, "text", filter.text.lower()),
         (GIVEN, "group", filter.group),

@@ -4,23 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjourn.core.codec import encode
+from adjourn.stores.rows import BESIDE
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.sqlite.guest_threads import remove_threads_of, remove_threads_with
-
-BESIDE = (
-    "run_key",
-    "interrupt",
-    "request",
-    "misfit",
-    "snapshot",
-    "segment",
-    "blob",
-    "wake",
-    "index_due",
-    "index_number",
-    "index_text",
-)
-"""The tables that have rows of a run beside its journal, by the run's number."""
 
 
 def wipe(db: Any, row: RunRow, last: int) -> None:

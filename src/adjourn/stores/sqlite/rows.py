@@ -255,10 +255,7 @@ def holds(db: Any) -> list[Hold]:
 
 def is_signed(db: Any) -> bool:
     """Whether decisions must carry a seal."""
-    return (
-        db.execute("select 1 from meta where key = 'signed' and value = 'yes'").fetchone()
-        is not None
-    )
+    return _says(db, "signed")
 
 
 def erasures(db: Any) -> int:
@@ -269,10 +266,12 @@ def erasures(db: Any) -> int:
 
 def is_waking(db: Any) -> bool:
     """Whether wakes are wanted."""
-    return (
-        db.execute("select 1 from meta where key = 'wakes' and value = 'yes'").fetchone()
-        is not None
-    )
+    return _says(db, "wakes")
+
+
+def _says(db: Any, key: str) -> bool:
+    sql = "select 1 from meta where key = ? and value = 'yes'"
+    return db.execute(sql, (key,)).fetchone() is not None
 
 
 def endpoints(db: Any) -> list[Endpoint]:

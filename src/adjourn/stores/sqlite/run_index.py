@@ -4,14 +4,11 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import apsw
-
 from adjourn.core.codec import encode
-from adjourn.errors import StoreError
 from adjourn.stores.run_index import COUNTED, CountedRun, RunEntry, count_of, dump_facts, entry_of
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.sqlite.batch_thread import BatchThread
-from adjourn.stores.sqlite.connection import transaction
+from adjourn.stores.sqlite.connection import written_beside
 from adjourn.stores.sqlite.rows import COLUMNS, run_row
 
 ENTRY = "x.run, x.seq, t.text, x.cost, x.tokens, x.took, x.waited, t.facts"
@@ -82,19 +79,9 @@ class SQLiteRunIndex:
         )
 
     def _write(self, entries: Sequence[RunEntry]) -> None:
-        try:
-            db = self._connect()
-            try:
-                db.pragma("synchronous", "normal")  # it may be lost with the power
-                with transaction(db):
-                    for entry in entries:
-                        _put(db, entry)
-            finally:
-                db.close()
-        except apsw.Error as e:
-            raise StoreError(
-                f"the index of runs could not be written: {type(e).__name__}: {e}"
-            ) from e
+        with written_beside(self._connect, "the index of runs") as db:
+            for entry in entries:
+                _put(db, entry)
 
 
 def _stale(db: Any, limit: int) -> list[tuple[RunRow, RunEntry | None]]:

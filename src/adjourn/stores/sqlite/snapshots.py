@@ -4,15 +4,13 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import apsw
 import msgspec
 
 from adjourn.core.snapshot_part import SnapshotPart
-from adjourn.errors import StoreError
 from adjourn.stores.run_row import sealed_bytes
-from adjourn.stores.snapshots import Kept, Snapshot, kept_whole
+from adjourn.stores.snapshots import Kept, Snapshot, kept_whole, known_of, stretches_of
 from adjourn.stores.sqlite.batch_thread import BatchThread
-from adjourn.stores.sqlite.connection import transaction
+from adjourn.stores.sqlite.connection import written_beside
 
 AT = "select head from journal where key = (select n from run where id = ?) << 32 | ?"
 
@@ -27,10 +25,7 @@ class SQLiteSnapshots:
     async def known(self, run: str) -> tuple[int, tuple[SnapshotPart, ...]]:
         """See `Snapshots.known`."""
         sql = "select seq, stretches from snapshot where run = (select n from run where id = ?)"
-        found = await self._reader.ask(lambda db: db.execute(sql, (run,)).fetchone())
-        if found:
-            return (found[0], _stretches(found[1]) or ())
-        return (0, ())
+        return known_of(await self._reader.ask(lambda db: db.execute(sql, (run,)).fetchone()))
 
     async def last(self, run: str) -> Kept | None:
         """See `Snapshots.last`."""
@@ -41,30 +36,14 @@ class SQLiteSnapshots:
         await asyncio.to_thread(self._write, run, snapshot, parts)
 
     def _write(self, run: str, snapshot: Snapshot, parts: Mapping[SnapshotPart, bytes]) -> None:
-        try:
-            db = self._connect()
-            try:
-                db.pragma("synchronous", "normal")  # it may be lost with the power
-                with transaction(db):  # at once: who reads first and then wants to write is refused
-                    _keep(db, run, snapshot, parts)
-            finally:
-                db.close()
-        except apsw.Error as e:
-            raise StoreError(f"a snapshot could not be written: {type(e).__name__}: {e}") from e
+        with written_beside(self._connect, "a snapshot") as db:
+            _keep(db, run, snapshot, parts)
 
 
-_read_stretches = msgspec.json.Decoder(tuple[SnapshotPart, ...])
 _whole = (
     "select s.run, s.format, s.seq, s.head, s.stretches, s.rest, run.salt from run join snapshot "
     "s on s.run = run.n where run.id = ?"
 )
-
-
-def _stretches(text: str) -> tuple[SnapshotPart, ...] | None:
-    try:
-        return _read_stretches.decode(text)
-    except msgspec.MsgspecError:
-        return None
 
 
 def _last(db: Any, run: str) -> Kept | None:
@@ -74,7 +53,7 @@ def _last(db: Any, run: str) -> Kept | None:
     number, format, seq, head, stretches, rest, salt = row
     if (db.execute(AT, (run, seq)).fetchone() or (b"",))[0] != head:
         return None
-    wanted = _stretches(stretches)
+    wanted = stretches_of(stretches)
     if wanted is None:
         return None
     segments = db.execute("select edition, path, k, body from segment where run = ?", (number,))

@@ -40,6 +40,7 @@ from adjourn.testing.contract.fixtures import (
     approval,
     at_once,
     begin,
+    claim,
     commit,
     entries,
     ids,
@@ -136,11 +137,8 @@ class Auditing(ContractFixtures):
             and len(first["digest"]) == 64
             and "hidden" not in str(first)
         )
-        assert (second["verb"], second["by"], second["endpoint"]) == (
-            "remove endpoint",
-            "bo",
-            "ops",
-        )
+        told_of = {"verb": "remove endpoint", "by": "bo", "endpoint": "ops"}
+        assert second.items() >= told_of.items()
 
     async def test_the_security_log_is_a_chain_of_its_own_that_other_lists_do_not_show(
         self, store: Store, clock: FakeClock
@@ -183,11 +181,8 @@ class Auditing(ContractFixtures):
         with pytest.raises(Refused):
             await store.deliver("r1", Resumed(by="cy"))
         *_, second, third = await entries(store, "r1")
-        assert (second["by"], "ana has already" in second["refused"], "seq" in second) == (
-            "bo",
-            True,
-            False,
-        )
+        assert second["by"] == "bo" and "ana has already" in second["refused"]
+        assert "seq" not in second
         assert (third["by"], "not paused" in third["refused"]) == ("cy", True)
 
     async def test_an_attempt_on_an_unknown_run_is_a_global_line(self, store: Store) -> None:
@@ -355,8 +350,8 @@ class Sealing(ContractFixtures):
         assert await store.seal() is None
         await commit(store, lease, (), [Parked(wake_at=1.0)])
         assert await store.seal() is not None
-        lease = await store.acquire("r1", "w2", 30.0)
-        assert lease is not None and await store.seal() is None
+        lease = await claim(store, worker="w2", ttl=30.0)
+        assert await store.seal() is None
         await store.deliver("r1", CancelAsked())
         assert await store.seal() is not None
         await commit(store, lease, (), [RunCancelled()])
@@ -473,13 +468,9 @@ class Sealing(ContractFixtures):
     ) -> None:
         await store.create(started("r1"))
         seal, id = await store.seal(), await store.identity()
-        await store.close()
-        again = await self.reopen(store, clock.now)
-        try:
+        async with self.reopened(store, clock) as again:
             assert await again.seals() == [seal] and await again.identity() == id
             assert await again.verify() == []
-        finally:
-            await again.close()
 
 
 def scopes(seal: Seal) -> list[str]:

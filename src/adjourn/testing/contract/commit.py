@@ -28,6 +28,7 @@ from adjourn.testing.contract.fixtures import (
     at_once,
     begin,
     bring,
+    check_fields,
     claim,
     commit,
     due_ids,
@@ -94,7 +95,7 @@ class Committing(ContractFixtures):
 
     async def test_a_cancelled_end_is_void_too_if_something_is_unseen(self, store: Store) -> None:
         await bring(store, Status.CANCELLING)
-        lease = await _taken_over(store)
+        lease = await claim(store, worker="w2", replaces="w1")
         seen = lease.seq
         await store.deliver("r1", answer({"choice": "leave"}, "1.0?9"))
         async with unchanged(store):
@@ -286,12 +287,7 @@ class Resting(ContractFixtures):
         lease = await begin(store)
         await commit(store, lease, (), [RunCompleted(output="done")])
         row = await store.get("r1")
-        assert (row.status, row.worker, row.lease_until, row.stopped) == (
-            Status.COMPLETED,
-            "",
-            0.0,
-            False,
-        )
+        check_fields(row, status=Status.COMPLETED, worker="", lease_until=0.0, stopped=False)
 
     async def test_cancelling_gives_the_lease_back(self, store: Store) -> None:
         lease = await begin(store)
@@ -343,12 +339,8 @@ class Indexing(ContractFixtures):
     async def test_a_body_that_stops_to_wait_opens_a_question(self, store: Store) -> None:
         await suspend(store, await begin(store), type="size", payload={"question": "how big?"})
         [found] = await store.inbox(Filter())
-        assert (found.id, found.kind, found.type, found.payload) == (
-            "r1:1.0?0",
-            "question",
-            "size",
-            {"question": "how big?"},
-        )
+        payload = {"question": "how big?"}
+        check_fields(found, id="r1:1.0?0", kind="question", type="size", payload=payload)
         assert (await store.get("r1")).opens == 1
 
     async def test_errors_are_counted(self, store: Store) -> None:
@@ -385,9 +377,3 @@ class Indexing(ContractFixtures):
     async def test_a_run_with_something_open_is_not_due_by_that_alone(self, store: Store) -> None:
         await wait_for(store, approval())
         assert await due_ids(store) == []
-
-
-async def _taken_over(store: Store) -> Lease:
-    lease = await store.acquire("r1", "w2", TTL, replaces="w1")
-    assert lease is not None
-    return lease

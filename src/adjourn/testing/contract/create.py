@@ -30,6 +30,7 @@ from adjourn.testing.contract.fixtures import (
     approval,
     at_once,
     begin,
+    check_fields,
     claim,
     commit,
     ids,
@@ -55,13 +56,7 @@ class Creating(ContractFixtures):
         assert (row.id, row.kind, row.program, row.session) == ("r1", "agent", "clerk", "s")
         assert row.labels == {"team": "ops"}
         assert (row.status, row.seq, row.epoch, row.worker) == (Status.READY, 1, 0, "")
-        assert (row.opens, row.errors, row.wake_at, row.blocked, row.stopped) == (
-            0,
-            0,
-            0.0,
-            (),
-            False,
-        )
+        check_fields(row, opens=0, errors=0, wake_at=0.0, blocked=(), stopped=False)
         assert row.created_at == row.updated_at == clock.now()
 
     async def test_a_run_is_titled_by_its_input(self, store: Store) -> None:

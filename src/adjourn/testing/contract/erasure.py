@@ -26,6 +26,7 @@ from adjourn.testing.contract.fixtures import (
     approval,
     begin,
     bring,
+    check_fields,
     claim,
     commit,
     ids,
@@ -62,37 +63,17 @@ class Erasing(ContractFixtures):
         before = await store.get("r1")
         done = await store.erase("r1", by="ann", reason="asked to", origin="cli")
         row = await store.get("r1")
-        assert (done.run, done.by, done.reason, done.seq, done.at) == (
-            "r1",
-            "ann",
-            "asked to",
-            row.seq,
-            row.erased,
-        )
+        told_of = {"by": "ann", "reason": "asked to"}
+        check_fields(done, run="r1", **told_of, seq=row.seq, at=row.erased)
         [(seq, record)] = await store.load("r1")
-        assert isinstance(record, Erased) and (record.by, record.reason, record.status) == (
-            "ann",
-            "asked to",
-            "completed",
-        )
-        assert (
-            seq == row.seq == before.seq + 1 and row.status == Status.COMPLETED and row.erased > 0
-        )
-        assert (row.title, row.labels, row.input_digest, row.salt, row.requesters) == (
-            "erased by ann: asked to",
-            {},
-            "",
-            b"",
-            (),
-        )
+        assert isinstance(record, Erased)
+        check_fields(record, **told_of, status="completed")
+        assert seq == row.seq == before.seq + 1 and row.erased > 0
+        check_fields(row, status=Status.COMPLETED, title="erased by ann: asked to", labels={})
+        check_fields(row, input_digest="", salt=b"", requesters=())
         assert CANARY not in repr(row) + repr(await store.load("r1"))
         assert await store.inbox(Filter(run="r1", interrupt="1.0?0")) == []
-        assert (row.id, row.program, row.session, row.created_at) == (
-            "r1",
-            "clerk",
-            "s1",
-            before.created_at,
-        )
+        check_fields(row, id="r1", program="clerk", session="s1", created_at=before.created_at)
 
     async def test_lists_show_it_by_its_tombstone_and_not_by_what_it_was_about(
         self, store: Store
@@ -218,12 +199,8 @@ class Erasing(ContractFixtures):
         for kept in states:
             kept.fold_all(await store.load("r1", kept.seq))
             assert CANARY not in repr(kept)
-            assert (kept.status, kept.seq, kept.messages, kept.erased) == (
-                new.status,
-                new.seq,
-                new.messages,
-                new.erased,
-            )
+            check_fields(kept, status=new.status, seq=new.seq, erased=new.erased)
+            assert kept.messages == new.messages
 
     async def test_no_journal_from_elsewhere_says_that_it_was_erased(self, store: Store) -> None:
         forged = Erased(run="r1", kind="agent", program="clerk", status="completed", by="ann")
@@ -244,13 +221,9 @@ class Erasing(ContractFixtures):
     async def test_an_erasure_outlives_the_process(self, store: Store, clock: FakeClock) -> None:
         await told(store)
         done = await store.erase("r1", by="ann", reason="asked to")
-        await store.close()
-        again = await self.reopen(store, clock.now)
-        try:
+        async with self.reopened(store, clock) as again:
             assert (await again.get("r1")).erased == done.at
             [(_, record)] = await again.load("r1")
             assert type(record) is Erased
             assert await again.scrub() and await again.verify() == []
             assert await again.erase("r1", by="bo", reason="once more") == done
-        finally:
-            await again.close()

@@ -52,6 +52,16 @@ class ContractFixtures:
         """Another store on the data of `store`, which is closed already."""
         pytest.skip("what this store holds ends with the object")
 
+    @asynccontextmanager
+    async def reopened(self, store: Store, clock: FakeClock) -> AsyncGenerator[Store]:
+        """The data of a store once that is closed, as another process finds it."""
+        await store.close()
+        again = await self.reopen(store, clock.now)
+        try:
+            yield again
+        finally:
+            await again.close()
+
     @pytest.fixture
     def anyio_backend(self) -> str:
         return "asyncio"
@@ -117,9 +127,11 @@ def answer(value: Any, id: str = "1.0?0", by: str = "ana", **fields: Any) -> Dec
 # Journals
 
 
-async def claim(store: Store, run: str = "r1", worker: str = "w1", ttl: float = TTL) -> Lease:
-    """The lease of a run that is free and due."""
-    lease = await store.acquire(run, worker, ttl)
+async def claim(
+    store: Store, run: str = "r1", worker: str = "w1", ttl: float = TTL, **options: Any
+) -> Lease:
+    """The lease of a run that is due, and free, or can be taken with these options."""
+    lease = await store.acquire(run, worker, ttl, **options)
     assert lease is not None, f"{run} is due, but acquire says there is nothing to do"
     return lease
 
@@ -232,6 +244,11 @@ async def recorded(store: Store, of: type[OfRecord], run: str = "r1") -> list[Of
 async def entries(store: Store, scope: str | None = None) -> list[dict[str, Any]]:
     """What the lines of an audit say."""
     return [line.entry for line in await store.audit(scope)]
+
+
+def check_fields(found: object, **wanted: Any) -> None:
+    """Fail unless something has these values under these names."""
+    assert {name: getattr(found, name) for name in wanted} == wanted
 
 
 async def at_once(count: int, call: Callable[[int], Awaitable[Found]]) -> list[Found]:

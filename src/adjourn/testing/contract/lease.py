@@ -48,8 +48,7 @@ class Acquiring(ContractFixtures):
         self, store: Store, clock: FakeClock
     ) -> None:
         await store.create(started())
-        lease = await store.acquire("r1", "w1", TTL)
-        assert lease is not None
+        lease = await claim(store)
         assert (lease.run, lease.worker, lease.epoch, lease.seq) == ("r1", "w1", 1, 2)
         row = await store.get("r1")
         assert (row.epoch, row.worker, row.lease_until) == (1, "w1", clock.now() + TTL)
@@ -68,8 +67,7 @@ class Acquiring(ContractFixtures):
     async def test_a_lease_carries_only_what_is_new_to_who_asks(self, store: Store) -> None:
         await store.create(started())
         await store.deliver("r1", Said(text="hi"))
-        lease = await store.acquire("r1", "w1", TTL, after=2)
-        assert lease is not None
+        lease = await claim(store, after=2)
         assert seqs(lease.records) == [3]
 
     async def test_who_knows_the_journal_by_its_head_gets_what_is_new(self, store: Store) -> None:
@@ -78,8 +76,8 @@ class Acquiring(ContractFixtures):
         done = await store.commit(lease, [replied()], [], seen=2)
         assert done.head == (await store.get("r1")).head
         await store.deliver("r1", Said(text="hi"))
-        again = await store.acquire("r1", "w2", TTL, after=3, head=done.head, replaces="w1")
-        assert again is not None and seqs(again.records) == [4, 5]
+        again = await claim(store, worker="w2", after=3, head=done.head, replaces="w1")
+        assert seqs(again.records) == [4, 5]
         assert (
             await store.acquire("r1", "w3", TTL, after=5, head=again.head, replaces="w2")
             is not None
@@ -145,8 +143,7 @@ class Acquiring(ContractFixtures):
 
     async def test_a_worker_known_to_be_dead_can_be_replaced_at_once(self, store: Store) -> None:
         await begin(store)
-        lease = await store.acquire("r1", "w2", TTL, replaces="w1")
-        assert lease is not None
+        lease = await claim(store, worker="w2", replaces="w1")
         assert (lease.epoch, (await store.get("r1")).worker) == (2, "w2")
 
     async def test_only_the_worker_that_is_named_is_replaced(self, store: Store) -> None:
@@ -170,8 +167,7 @@ class Acquiring(ContractFixtures):
     ) -> None:
         assert await store.create(started())
         await claim(store, worker="here|1")
-        lease = await store.acquire("r1", "w2", TTL, spares="here|", replaces="here|1")
-        assert lease is not None
+        lease = await claim(store, worker="w2", spares="here|", replaces="here|1")
         assert lease.epoch == 2
 
     async def test_sparing_some_does_not_spare_others(self, store: Store, clock: FakeClock) -> None:
@@ -416,8 +412,8 @@ class Claiming(ContractFixtures):
         [second] = await store.claim(["clerk"], "w1", TTL, 1)
         assert (second.ready_at, second.lost) == (wake, False)
         clock.advance(TTL)
-        third = await store.acquire("r1", "w2", TTL)
-        assert third is not None and (third.ready_at, third.lost) == (0.0, True)
+        third = await claim(store, worker="w2")
+        assert (third.ready_at, third.lost) == (0.0, True)
 
     async def test_those_of_the_dead_are_taken_at_once_and_those_of_the_spared_never(
         self, store: Store, clock: FakeClock
@@ -531,8 +527,7 @@ class Keeping(ContractFixtures):
         await begin(store)
         clock.advance(TTL)
         silent = await claim(store, worker="w2")
-        dead = await store.acquire("r1", "w3", TTL, replaces="w2")
-        assert dead is not None
+        dead = await claim(store, worker="w3", replaces="w2")
         for lease in (silent, dead):
             _, claimed = lease.records[-1]
             assert isinstance(claimed, Claimed) and claimed.lost

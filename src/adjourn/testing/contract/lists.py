@@ -2,7 +2,7 @@
 
 import pytest
 
-from adjourn.core.records import CancelAsked, Faulted, Move, Parked, PauseAsked, RunCompleted, Said
+from adjourn.core.records import CancelAsked, Faulted, Parked, PauseAsked, RunCompleted, Said
 from adjourn.core.status import RunStatus, Status
 from adjourn.errors import InvalidDefinition
 from adjourn.stores.protocol import Filter, Halt, Lease, Store
@@ -13,6 +13,7 @@ from adjourn.testing.contract.fixtures import (
     approval,
     begin,
     bring,
+    check_fields,
     claim,
     commit,
     due_ids,
@@ -157,16 +158,8 @@ class Inbox(ContractFixtures):
         await wait_for(store, asked)
         [found] = await store.inbox(Filter())
         assert found.call is not None
-        assert (found.call.tool, found.call.arguments, found.call.reason) == (
-            "send",
-            {"to": "bo"},
-            "money",
-        )
-        assert (found.call.digest, found.call.rule, found.call.effect) == (
-            "d",
-            "ask send",
-            "unsafe",
-        )
+        check_fields(found.call, tool="send", arguments={"to": "bo"}, reason="money")
+        check_fields(found.call, digest="d", rule="ask send", effect="unsafe")
         assert (found.run_id, found.kind, found.opened_at) == ("r1", "approval", clock.now())
         assert (found.expires_at, found.approvers, found.groups) == (clock.now() + 60, 2, ("boss",))
         assert (found.answer_schema, found.seq) == ({"type": "object"}, 3)
@@ -255,12 +248,7 @@ class Inbox(ContractFixtures):
         )
         whole, brief = await store.inbox(Filter()), await store.inbox(Filter(brief=True))
         for one, other in zip(whole, brief, strict=True):
-            assert (one.id, one.run_id, one.kind, one.seq) == (
-                other.id,
-                other.run_id,
-                other.kind,
-                other.seq,
-            )
+            check_fields(one, id=other.id, run_id=other.run_id, kind=other.kind, seq=other.seq)
             assert (one.opened_at, one.expires_at) == (other.opened_at, other.expires_at)
 
     async def test_an_interrupt_is_found_by_its_id_whatever_became_of_it(
@@ -396,14 +384,12 @@ class Runs(ContractFixtures):
             ("r2", [approval("model:?0", kind="error", step="model:"), approval()]),
         ):
             lease = await begin(store, run)
-            await commit(
-                store, lease, [Faulted(step="model:", error="boom")], _moves(*asks, Parked())
-            )
+            await commit(store, lease, [Faulted(step="model:", error="boom")], [*asks, Parked()])
         assert await ids(store, status="failed") == ["r1"]
         assert sorted(await ids(store, status="waiting")) == ["r1", "r2"]
         await store.deliver("r2", no())
         await claim(store, "r2")
-        await commit(store, await _again(store, "r2"), (), [Parked()])
+        await commit(store, await claim(store, "r2", "w2", replaces="w1"), (), [Parked()])
         assert sorted(await ids(store, status="failed")) == ["r1", "r2"]
         await store.deliver("r1", answer({"choice": "retry"}, "model:?0"))
         assert await ids(store, status="failed") == ["r2"]
@@ -485,16 +471,6 @@ class Runs(ContractFixtures):
         assert await ids(store, status="ready", limit=2) == ["r3", "r2"]
         await store.deliver("r2", CancelAsked())
         assert await ids(store, status="ready", limit=2, after="r2") == ["r1", "r0"]
-
-
-def _moves(*moves: Move) -> list[Move]:
-    return [*moves]
-
-
-async def _again(store: Store, run: str) -> Lease:
-    lease = await store.acquire(run, "w2", TTL, replaces="w1")
-    assert lease is not None
-    return lease
 
 
 class Halts(ContractFixtures):

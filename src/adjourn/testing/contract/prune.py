@@ -90,17 +90,10 @@ class Holding(ContractFixtures):
         await store.hold("run:r1", by="bo", reason="settled", lift=True)
         for scope in ("", "r1"):
             *_, held, lifted = await entries(store, scope)
-            assert (held["verb"], held["by"], held["reason"], held["scope"]) == (
-                "hold",
-                "ann",
-                "case 7",
-                "run:r1",
-            )
-            assert (lifted["verb"], lifted["by"], lifted["reason"]) == (
-                "lift hold",
-                "bo",
-                "settled",
-            )
+            told_of = {"verb": "hold", "by": "ann", "reason": "case 7", "scope": "run:r1"}
+            assert held.items() >= told_of.items()
+            told_of = {"verb": "lift hold", "by": "bo", "reason": "settled"}
+            assert lifted.items() >= told_of.items()
         assert await store.verify() == []
 
     async def test_a_run_that_is_not_there_is_not_held(self, store: Store) -> None:
@@ -231,13 +224,9 @@ class Pruned(ContractFixtures):
         await told(store)
         await store.hold("label:a=b", by="ann", reason="case 7")
         await pruned(store)
-        await store.close()
-        again = await self.reopen(store, clock.now)
-        try:
+        async with self.reopened(store, clock) as again:
             with pytest.raises(RunPruned):
                 await again.create(started("r1"))
             [hold] = await again.hold("")
             assert hold.scope == "label:a=b"
             assert await again.scrub(pruned=True) and await again.verify() == []
-        finally:
-            await again.close()

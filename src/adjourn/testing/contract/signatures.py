@@ -74,12 +74,8 @@ class Signing(ContractFixtures):
     ) -> None:
         before = await store.identity()
         await store.signed(True)
-        await store.close()
-        again = await self.reopen(store, clock.now)
-        try:
+        async with self.reopened(store, clock) as again:
             assert (await again.identity(), await again.signed()) == (before, True)
-        finally:
-            await again.close()
 
     async def test_asking_for_seals_is_set_and_lifted_and_both_are_in_the_audit(
         self, store: Store

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -196,30 +195,24 @@ class Closing(ContractFixtures):
         await bring(store, Status.STUCK, "r2")
         before = await _both(store)
         shown = await open_ids(store)
-        store = await self._again(store, clock.now)
-        assert await _both(store) == before
-        assert (await ids(store), await open_ids(store)) == (["r2", "r1"], shown)
-        with pytest.raises(AlreadyDecided):
-            await store.deliver("r1", yes(by="ana"))
-        await store.deliver("r1", yes(by="bo"))
-        await store.close()
+        async with self.reopened(store, clock) as again:
+            assert await _both(again) == before
+            assert (await ids(again), await open_ids(again)) == (["r2", "r1"], shown)
+            with pytest.raises(AlreadyDecided):
+                await again.deliver("r1", yes(by="ana"))
+            await again.deliver("r1", yes(by="bo"))
 
     async def test_leases_requests_and_halts_are_there_again(self, clock: FakeClock) -> None:
         store = await self.open_store(clock.now)
         lease = await begin(store)
         seq = await store.deliver("r1", Said(text="once"), request="q1")
         await store.halt("tool:send", by="ana", reason="spilled")
-        store = await self._again(store, clock.now)
-        with pytest.raises(LeaseBusy):
-            await store.acquire("r1", "w2", TTL)
-        assert (await store.commit(lease, [], [], seen=seq)).clean
-        assert await store.deliver("r1", Said(text="once"), request="q1") == seq
-        with pytest.raises(RequestReused):
-            await store.deliver("r1", Said(text="twice"), request="q1")
-        [halt] = await store.halt("")
-        assert (halt.scope, halt.by, halt.reason) == ("tool:send", "ana", "spilled")
-        await store.close()
-
-    async def _again(self, store: Store, now: Callable[[], float]) -> Store:
-        await store.close()
-        return await self.reopen(store, now)
+        async with self.reopened(store, clock) as again:
+            with pytest.raises(LeaseBusy):
+                await again.acquire("r1", "w2", TTL)
+            assert (await again.commit(lease, [], [], seen=seq)).clean
+            assert await again.deliver("r1", Said(text="once"), request="q1") == seq
+            with pytest.raises(RequestReused):
+                await again.deliver("r1", Said(text="twice"), request="q1")
+            [halt] = await again.halt("")
+            assert (halt.scope, halt.by, halt.reason) == ("tool:send", "ana", "spilled")

@@ -116,14 +116,10 @@ class Waking(ContractFixtures):
     ) -> None:
         await store.waking(True)
         await store.create(started())
-        await store.close()
-        again = await self.reopen(store, clock.now)
-        try:
+        async with self.reopened(store, clock) as again:
             assert (await again.waking(), await woken(again)) == (True, ["r1"])
             await again.deliver("r1", Said(text="hi"))
             assert await woken(again) == ["r1"]
-        finally:
-            await again.close()
 
     async def test_a_new_run_is_woken_and_one_that_is_there_already_is_not(
         self, store: Store
