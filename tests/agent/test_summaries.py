@@ -8,10 +8,10 @@ import pytest
 from tests.agent.long_talks import conversation, look, looker, talk, words
 
 from adjourn import Agent, Checkpoint, Flow, MaxCost, ModelError, RunFailed, Runtime, summarise
-from adjourn.core.conversation_state import Thread
 from adjourn.core.messages import AssistantMessage, Delta, Message, ModelRequest, Reply, Text, ToolResult, UserMessage
 from adjourn.core.records import Summarised
 from adjourn.core.summary import covered
+from adjourn.core.thread import Thread
 from adjourn.core.transcript import Transcript
 from adjourn.core.usage import Usage
 from adjourn.stores.memory import MemoryStore

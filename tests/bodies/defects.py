@@ -7,7 +7,7 @@ from tests.house.defect import Defect, replacing, rewrite, rewriting
 from adjourn.agent import hook_step
 from adjourn.bodies import runner, undo
 from adjourn.bodies import step_dispatch as perform
-from adjourn.core import conversation_state, doubt, plan, state
+from adjourn.core import doubt, plan, state, thread
 from adjourn.core.records import Doubted, Verified
 from adjourn.driver import commit_retry as landing
 from adjourn.driver import loop
@@ -68,7 +68,7 @@ BODIES: dict[str, Defect] = {
     ),
     "read_twice": Defect(
         "a message that came during a back-off is read twice",
-        rewriting(conversation_state.PendingMessage, "is_read", "self.seq <= upto", "self.seq < upto"),
+        rewriting(thread.PendingMessage, "is_read", "self.seq <= upto", "self.seq < upto"),
         "tests/driver/test_backoff.py::test_a_message_that_comes_during_the_back_off_is_read_once_and_costs_no_call",
     ),
     "oldest_first": Defect(

@@ -8,7 +8,7 @@ from tests.browser.test_forms import CONTROLS, GUIDE
 from tests.browser.world import World, visit
 
 from adjourn.core.records import Decided
-from adjourn.core.schema_keywords import CHECKS
+from adjourn.core.schema_evaluator import CHECKS
 
 AT_ONCE = {
     "type": ("7", "This must be list or group."),

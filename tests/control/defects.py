@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.house.defect import Defect, replacing, rewrite, rewriting
 
-from adjourn.core import approval_votes, authority, conversation_state, deadlines, plan, policy, state
+from adjourn.core import approval_votes, authority, deadlines, plan, policy, state, thread
 from adjourn.core import flow_events as events
 from adjourn.core.flow_fold import FlowFold
 from adjourn.core.plan import Plan
@@ -48,7 +48,7 @@ def _tell_of_everything() -> None:
 TIME: dict[str, Defect] = {
     "read_twice_in_time": Defect(
         "a message that is the last record of a request is not read by its reply",
-        rewriting(conversation_state.PendingMessage, "is_read", "self.seq <= upto", "self.seq < upto"),
+        rewriting(thread.PendingMessage, "is_read", "self.seq <= upto", "self.seq < upto"),
         LIVES + "a_message_that_comes_while_a_model_call_waits_to_be_tried_again_is_read_once",
     ),
     "life_from_the_question": Defect(

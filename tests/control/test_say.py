@@ -14,8 +14,8 @@ from tests.control.lives import stage
 from tests.control.world import LIMIT, act, call, does, says, script
 
 from adjourn import Completed, InterruptClosed, Paused, Refused
-from adjourn.core.conversation_state import FRAME_LIFE, FRAMES
 from adjourn.core.records import Replied, Said
+from adjourn.core.thread import FRAME_LIFE, FRAMES
 
 
 def heard(requests: list[list[dict[str, Any]]], text: str) -> list[int]:

@@ -2,9 +2,10 @@
 
 import pytest
 
-from adjourn.core.conversation_state import OUTPUT_TOOL, PendingMessage, Thread, late_result, root_thread
+from adjourn.core.conversation_state import root_thread
 from adjourn.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from adjourn.core.records import Broke, Replied, Started
+from adjourn.core.thread import OUTPUT_TOOL, PendingMessage, Thread, late_result
 
 STARTED = Started(run="r", kind="agent", program="a", input="go")
 ONE = ToolCall(id="c", tool="pay")

@@ -13,7 +13,7 @@ from tests.again import in_time
 
 from adjourn.core.schema import MAX_BYTES, MAX_DEPTH, STEPS, check, check_defaults, check_schema
 from adjourn.core.schema_document import EndlessDefaults, TooMuchWork, filled, names_of, possible
-from adjourn.core.schema_keywords import CHECKS, WORDS, Evaluator
+from adjourn.core.schema_evaluator import CHECKS, WORDS, Evaluator
 from adjourn.core.schema_syntax import SAYS
 from adjourn.errors import InvalidAnswer, InvalidDefinition
 

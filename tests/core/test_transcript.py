@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjourn.core.conversation_state import Thread
 from adjourn.core.messages import AssistantMessage, Message, Text, ToolResult, UserMessage
 from adjourn.core.request_digest import Terms, request_digest
+from adjourn.core.thread import Thread
 from adjourn.core.transcript import ABSENT, SEGMENT, Transcript
 
 

@@ -14,7 +14,7 @@ from tests.flow.world import execution, only, records, reloaded, started
 
 from adjourn import Flow, FlowContext, InvalidDefinition, NotJSON, RunFailed
 from adjourn.core.codec import decode, encode
-from adjourn.core.flow_state_changes import apply, changes
+from adjourn.core.json_changes import apply, changes
 from adjourn.core.records import Returned, Suspended
 
 BEFORE = {

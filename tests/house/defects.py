@@ -42,7 +42,7 @@ from adjourn.core import (
     status,
 )
 from adjourn.core.records import Claimed, Said
-from adjourn.core.schema_keywords import Evaluator
+from adjourn.core.schema_evaluator import Evaluator
 from adjourn.core.state import State
 from adjourn.driver import loop
 from adjourn.driver import running_step as desk

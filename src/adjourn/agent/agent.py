@@ -17,12 +17,12 @@ from adjourn.agent.output import Output
 from adjourn.agent.tool import Tool, tool
 from adjourn.agent.toolset import Finder, FunctionToolset, Toolset, is_toolset
 from adjourn.core.codec import plain
-from adjourn.core.conversation_state import OUTPUT_TOOL
 from adjourn.core.files import carried_files
 from adjourn.core.messages import ToolSpec
 from adjourn.core.policy import Policy, refuse_twins
 from adjourn.core.request_digest import Terms
 from adjourn.core.stop_conditions import MaxSteps, Stop, ToolCalled, guarded, limits_cost
+from adjourn.core.thread import OUTPUT_TOOL
 from adjourn.driver.program import StepHandle
 from adjourn.errors import Invalid, InvalidDefinition, Misused
 from adjourn.models.model import Model

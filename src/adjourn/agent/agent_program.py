@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from adjourn.agent.agent_tool import family
 from adjourn.agent.conversations import Conversations, cut_in_time
-from adjourn.core.conversation_state import SpokenText, Thread
 from adjourn.core.plan import Judged, Plan, Step, wind_up
 from adjourn.core.records import Fact, RunCompleted
 from adjourn.core.state import Call, State
@@ -16,6 +15,7 @@ from adjourn.core.stop_conditions import (
     TextMention,
     ToolCalled,
 )
+from adjourn.core.thread import SpokenText, Thread
 from adjourn.driver.program import StepHandle
 
 if TYPE_CHECKING:

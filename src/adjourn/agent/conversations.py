@@ -18,7 +18,6 @@ from adjourn.core.action_digest import action_digest
 from adjourn.core.approval_votes import people
 from adjourn.core.authority import Support, objection, shown_digest
 from adjourn.core.call import VETOED
-from adjourn.core.conversation_state import Thread
 from adjourn.core.ids import ancestors, limit_step, limits_at, model_step, summary_step
 from adjourn.core.plan import Ask, Go, Judged, Plan, Refuse, Step
 from adjourn.core.policy import DEFAULT, Judgement, strictest
@@ -35,6 +34,7 @@ from adjourn.core.stop_conditions import (
     is_timed,
     progress_below,
 )
+from adjourn.core.thread import Thread
 from adjourn.driver.program import StepHandle
 from adjourn.errors import Invalid
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from adjourn.core.conversation_state import Thread
 from adjourn.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from adjourn.core.request_digest import groups, tokens, unpaired
 from adjourn.core.summary import covered, shortened
+from adjourn.core.thread import Thread
 from adjourn.errors import InvalidDefinition
 from adjourn.models.model import Model
 from adjourn.models.pydantic_ai.provider import resolve

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from adjourn.agent.hook import Hook
-from adjourn.core.conversation_state import Thread
 from adjourn.core.ids import StepId
 from adjourn.core.plan import Plan, Step
 from adjourn.core.records import Asked, Checked, Returned
 from adjourn.core.state import State
+from adjourn.core.thread import Thread
 
 
 def holds(hooks: Sequence[Hook], state: State, thread: Thread, plan: Plan) -> bool:

@@ -15,12 +15,13 @@ from adjourn.agent.tool import Tool
 from adjourn.bodies.async_or_sync import is_async
 from adjourn.core.call import WITHHELD, Call
 from adjourn.core.codec import legible, plain, text_of
-from adjourn.core.conversation_state import Thread, input_text
+from adjourn.core.conversation_state import input_text
 from adjourn.core.ids import StepId, StepIdKind, is_undo
 from adjourn.core.messages import Message, UserMessage
 from adjourn.core.plan import Step
 from adjourn.core.policy_rule import RunTraits
 from adjourn.core.records import Checked, Doubted, Fact, Faulted, Returned, Verified
+from adjourn.core.thread import Thread
 from adjourn.driver.program import StepHandle
 from adjourn.driver.threads import in_thread
 

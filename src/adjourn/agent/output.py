@@ -7,8 +7,8 @@ from adjourn.bodies.secret_types import secret_in
 from adjourn.bodies.signature import shape
 from adjourn.core.action_digest import digest
 from adjourn.core.codec import loads, plain
-from adjourn.core.conversation_state import OUTPUT_TOOL
 from adjourn.core.messages import Reply, ToolSpec
+from adjourn.core.thread import OUTPUT_TOOL
 from adjourn.errors import Invalid, InvalidDefinition
 
 

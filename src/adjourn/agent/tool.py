@@ -20,13 +20,13 @@ from adjourn.bodies.tool_context import ToolContext, pause_for
 from adjourn.core.action_digest import digest
 from adjourn.core.call_phrase import check_template, phrase
 from adjourn.core.codec import plain
-from adjourn.core.conversation_state import OUTPUT_TOOL
 from adjourn.core.duration import Duration
 from adjourn.core.effect import EffectName
 from adjourn.core.messages import Reply, ToolSpec
 from adjourn.core.policy_rule import Rule, Verdict
 from adjourn.core.schema import STEPS, check, check_defaults, check_schema
 from adjourn.core.schema_document import EndlessDefaults, TooMuchWork, filled
+from adjourn.core.thread import OUTPUT_TOOL
 from adjourn.driver.schema_check import INLINE
 from adjourn.driver.threads import in_thread
 from adjourn.errors import InvalidAnswer, InvalidDefinition

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from adjourn.core.decision import chosen
+from adjourn.core.decision import says_yes
 from adjourn.core.person_name import is_known, person
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.records import Asked, Decided
@@ -154,13 +154,6 @@ def adds(
 def people(gate: Iterable[ApprovalSlot]) -> int:
     """How many different people it takes at least."""
     return max([1, *map(len, _seats(gate).values())])
-
-
-def says_yes(asked: Asked, decided: Decided) -> bool:
-    """Whether this decision lets the call run."""
-    if asked.kind == "approval":
-        return decided.verdict == "approve"
-    return decided.verdict == "value" and chosen(decided).get("choice") == "run"
 
 
 def agreed_to(asked: Asked, decisions: Iterable[Decided]) -> list[Decided]:

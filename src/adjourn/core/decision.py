@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from adjourn.core.codec import plain
-from adjourn.core.records import Decided
+from adjourn.core.records import Asked, Decided
 from adjourn.errors import InvalidAnswer
 
 if TYPE_CHECKING:
@@ -168,3 +168,10 @@ def chosen(decided: Decided) -> dict[str, Any]:
     if isinstance(value, dict):
         return cast("dict[str, Any]", value)
     return {}
+
+
+def says_yes(asked: Asked, decided: Decided) -> bool:
+    """Whether this decision lets the call run."""
+    if asked.kind == "approval":
+        return decided.verdict == "approve"
+    return decided.verdict == "value" and chosen(decided).get("choice") == "run"

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from adjourn.core import records as r
 from adjourn.core.action_digest import action_digest, question_digest
-from adjourn.core.approval_votes import gate_of, is_filled, says_yes, votes_of
+from adjourn.core.approval_votes import gate_of, is_filled, votes_of
 from adjourn.core.call import Call, Phase, UndoState, VerifyAnswer, answers_of, had_begun
 from adjourn.core.conversation_state import refused
-from adjourn.core.decision import INSTEAD, LARGEST_EXTENSION, chosen, is_instead
+from adjourn.core.decision import INSTEAD, LARGEST_EXTENSION, chosen, is_instead, says_yes
 from adjourn.core.ids import StepId
 from adjourn.core.record_parts import CancelCause
 from adjourn.core.standing_decision import StandingDecision, terms_of, under

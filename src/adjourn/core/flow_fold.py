@@ -9,7 +9,6 @@ import msgspec
 
 from adjourn.core.flow_events import FlowClosing, Heard
 from adjourn.core.flow_place import inside
-from adjourn.core.flow_state_changes import apply
 from adjourn.core.graph import (
     AgentItem,
     AnyItem,
@@ -28,6 +27,7 @@ from adjourn.core.graph import (
     meetings,
 )
 from adjourn.core.ids import activation_id, branch_label, element_label, label_of, split_event
+from adjourn.core.json_changes import apply
 from adjourn.core.records import Emitted
 
 Place = tuple[str, int]

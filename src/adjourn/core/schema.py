@@ -33,7 +33,7 @@ def check(schema: Any, value: Any, what: str, steps: int = STEPS, *, formats: bo
     """
     if schema is None or schema is True:
         return
-    from adjourn.core.schema_keywords import Evaluator
+    from adjourn.core.schema_evaluator import Evaluator
 
     try:
         problem = Evaluator(schema, steps, formats).problem(schema, value)
@@ -154,7 +154,7 @@ def check_defaults(schema: dict[str, Any], what: str) -> None:
 
 
 def _check_default(schema: dict[str, Any], document: SchemaDocument, what: str) -> None:
-    from adjourn.core.schema_keywords import Evaluator
+    from adjourn.core.schema_evaluator import Evaluator
 
     default = schema["default"]
     try:

@@ -15,12 +15,12 @@ import msgspec
 
 from adjourn.core.call import Call
 from adjourn.core.chapter import copies_earlier_turns
-from adjourn.core.conversation_state import Thread
 from adjourn.core.done_calls import Effects
 from adjourn.core.messages import Message
 from adjourn.core.packed_state import as_plain, from_plain
 from adjourn.core.snapshot_part import SnapshotPart
 from adjourn.core.state import State
+from adjourn.core.thread import Thread
 from adjourn.core.transcript import SEGMENT, Segment, Transcript
 
 FORMAT = 4

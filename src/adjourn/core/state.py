@@ -29,15 +29,7 @@ from adjourn.core.call import (
     had_begun,
 )
 from adjourn.core.chapter import begun
-from adjourn.core.conversation_state import (
-    PendingMessage,
-    Submission,
-    Thread,
-    input_message,
-    input_text,
-    late_message,
-    root_thread,
-)
+from adjourn.core.conversation_state import Submission, input_message, input_text, root_thread
 from adjourn.core.decision_effects import DECIDED, LOST, is_settled, lapsed, memo_of
 from adjourn.core.done_calls import Effects
 from adjourn.core.flow_fold import FlowFold
@@ -61,6 +53,7 @@ from adjourn.core.requesters import shapes
 from adjourn.core.signatures import Trust
 from adjourn.core.standing_decision import StandingDecision
 from adjourn.core.status import ENDED, Status, after, run_status
+from adjourn.core.thread import PendingMessage, Thread, late_message
 from adjourn.core.transcript import Transcript
 from adjourn.core.usage import Usage
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import msgspec
 
 from adjourn.core.codec import is_finite
-from adjourn.core.conversation_state import SpokenText, Thread
 from adjourn.core.duration import Duration, seconds
 from adjourn.core.ids import is_within
+from adjourn.core.thread import SpokenText, Thread
 from adjourn.core.usage import Usage
 from adjourn.errors import InvalidDefinition
 

@@ -4,7 +4,6 @@ covers. All of it pure."""
 from collections.abc import Sequence
 
 from adjourn.core.codec import encode
-from adjourn.core.conversation_state import Thread
 from adjourn.core.files import described, parts_of, parts_text
 from adjourn.core.messages import (
     AssistantMessage,
@@ -16,6 +15,7 @@ from adjourn.core.messages import (
     UserMessage,
 )
 from adjourn.core.record_parts import Summary
+from adjourn.core.thread import Thread
 
 RESULT = 2000
 """So many characters of a tool's result are shown to whoever summarises."""

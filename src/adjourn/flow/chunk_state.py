@@ -4,7 +4,7 @@ from collections.abc import Iterator, MutableMapping
 from typing import Any
 
 from adjourn.core.codec import decode, encode, plain
-from adjourn.core.flow_state_changes import changes
+from adjourn.core.json_changes import changes
 from adjourn.errors import InvalidDefinition
 
 

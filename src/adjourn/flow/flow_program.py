@@ -7,7 +7,6 @@ from adjourn.agent.conversations import Conversations, cut_in_time, is_open
 from adjourn.bodies.step_dispatch import perform_body
 from adjourn.core.action_digest import action_digest
 from adjourn.core.call import Call, Phase
-from adjourn.core.conversation_state import Thread
 from adjourn.core.duration import Duration, seconds
 from adjourn.core.flow_events import FlowClosing
 from adjourn.core.ids import GRAPH
@@ -23,6 +22,7 @@ from adjourn.core.stop_conditions import (
     Tripped,
     limits_cost,
 )
+from adjourn.core.thread import Thread
 from adjourn.driver.program import StepHandle
 from adjourn.flow.chunk_body import NO_HANDLE, ChunkBody
 

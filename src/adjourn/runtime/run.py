@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 from typing_extensions import TypeVar
 
 from adjourn.core.codec import plain
-from adjourn.core.conversation_state import Thread
 from adjourn.core.files import FILE
 from adjourn.core.ids import is_within
 from adjourn.core.interrupt import Interrupt
@@ -25,6 +24,7 @@ from adjourn.core.records import (
 from adjourn.core.standing_decision import Standing
 from adjourn.core.state import State
 from adjourn.core.status import RunStatus, Status
+from adjourn.core.thread import Thread
 from adjourn.driver.cold_start import folded
 from adjourn.driver.watch import Event
 from adjourn.driver.worker_mark import check_outside

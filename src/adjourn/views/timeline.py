@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from adjourn.core import records as r
-from adjourn.core.conversation_state import OUTPUT_TOOL
 from adjourn.core.decision import INSTEAD, chosen, is_instead
 from adjourn.core.files import refs_in
 from adjourn.core.ids import (
@@ -22,6 +21,7 @@ from adjourn.core.ids import (
 from adjourn.core.interrupt import unsigned
 from adjourn.core.messages import FilePart, Text, ToolCall
 from adjourn.core.record_parts import RINGS
+from adjourn.core.thread import OUTPUT_TOOL
 from adjourn.views.decision_view import (
     EarlierApproval,
     decision_line,

@@ -4,7 +4,7 @@ events, with the same ids."""
 from collections.abc import Iterator
 
 from adjourn.core.call import Call, Phase
-from adjourn.core.conversation_state import OUTPUT_TOOL, input_text
+from adjourn.core.conversation_state import input_text
 from adjourn.core.decision import word_of
 from adjourn.core.ids import StepId, StepIdKind, call_number, ref_of, tool_call_id, turn_id
 from adjourn.core.messages import Thinking, calls_of, text_of
@@ -20,6 +20,7 @@ from adjourn.core.records import (
     Summarised,
 )
 from adjourn.core.state import State
+from adjourn.core.thread import OUTPUT_TOOL
 from adjourn.core.usage import Usage
 from adjourn.driver.live_feed import Live, Published, TextArrived
 from adjourn.server.front_ends.shown_event import (

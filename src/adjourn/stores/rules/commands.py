@@ -8,10 +8,10 @@ from typing import Any, cast
 import msgspec
 
 from adjourn.core.action_digest import digest
-from adjourn.core.approval_votes import Vote, adds, fits, gate_of, is_filled, says_yes, seated
+from adjourn.core.approval_votes import Vote, adds, fits, gate_of, is_filled, seated
 from adjourn.core.authority import may_edit
 from adjourn.core.codec import legible
-from adjourn.core.decision import INSTEAD, chosen, is_instead, word_of
+from adjourn.core.decision import INSTEAD, chosen, is_instead, says_yes, word_of
 from adjourn.core.files import MARK
 from adjourn.core.ids import local_event, public_id
 from adjourn.core.person_name import is_known
@@ -57,7 +57,7 @@ from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.journal import VERBS, append, keep_files
 from adjourn.stores.rules.names import check_names, check_record
 from adjourn.stores.rules.reads_and_writes import ReadRequest
-from adjourn.stores.rules.sheet import Sheet, opened_by
+from adjourn.stores.rules.sheet import Sheet
 from adjourn.stores.rules.signatures import check_sealed
 from adjourn.stores.rules.transaction import RecordedRefusal, StoreRule
 from adjourn.stores.rules.votes import votes_of
@@ -259,7 +259,7 @@ def _tool_of(sheet: Sheet, row: RunRow | None, command: Decided) -> str:
     found = sheet.interrupt(command.i)
     if found is None:
         return ""
-    opening = opened_by(sheet, found)
+    opening = sheet.opening(found.seq)
     if isinstance(opening, Asked):
         return opening.tool
     return ""
@@ -311,7 +311,7 @@ def _admit_decision(sheet: Sheet, row: RunRow, command: Decided) -> None:
             public_id(row.id, command.i), [public_id(row.id, x.i) for x in sheet.open_interrupts()]
         )
     shown = public_id(row.id, command.i)
-    machines = (row.id, row.program, *getattr(opened_by(sheet, found), "under", ()))
+    machines = (row.id, row.program, *getattr(sheet.opening(found.seq), "under", ()))
     if command.by.startswith("@") or is_known(command.by, machines):
         raise NotAllowed(
             f"{bare(command.by)} is this run or its agent; an agent cannot decide its own requests"
@@ -404,7 +404,7 @@ def _admit_shape(shown: str, found: InterruptRow, command: Decided) -> None:
 def _admit_approver(sheet: Sheet, row: RunRow, found: InterruptRow, command: Decided) -> None:
     """Who may agree: whoever fills a seat that is empty. That something happened, and what a result
     is, is for one of them to say; anybody may refuse."""
-    asked = opened_by(sheet, found)
+    asked = sheet.opening(found.seq)
     assert isinstance(asked, Asked)
     if command.edit is not None and not may_edit(asked):
         raise InvalidAnswer(

@@ -34,7 +34,7 @@ from adjourn.stores.rules.lease import NOT_WRITTEN, held_row, size_of
 from adjourn.stores.rules.names import check_record
 from adjourn.stores.rules.outbox import tell
 from adjourn.stores.rules.reads_and_writes import ReadRequest
-from adjourn.stores.rules.sheet import Sheet, opened_by
+from adjourn.stores.rules.sheet import Sheet
 from adjourn.stores.rules.transaction import StoreRule
 from adjourn.stores.rules.votes import agreed
 from adjourn.stores.run_row import RunRow, stored
@@ -178,7 +178,7 @@ def _authorised(
         found = None
     if found is None:
         raise Unauthorised(row.id, intended.call, intended.tool, "no person was asked")
-    asked = opened_by(sheet, found)
+    asked = sheet.opening(found.seq)
     if not isinstance(asked, Asked):
         raise Unauthorised(row.id, intended.call, intended.tool, "people were asked something else")
     decisions = agreed(sheet, found)

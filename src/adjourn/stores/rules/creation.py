@@ -27,7 +27,7 @@ from adjourn.stores.rules.journal import append
 from adjourn.stores.rules.names import check_record, cleaned
 from adjourn.stores.rules.outbox import tell
 from adjourn.stores.rules.reads_and_writes import NOTHING, ReadRequest
-from adjourn.stores.rules.sheet import Sheet, opened_by
+from adjourn.stores.rules.sheet import Sheet
 from adjourn.stores.rules.signatures import check_sealed
 from adjourn.stores.rules.transaction import StoreRule
 from adjourn.stores.run_row import MARKED, RunRow, hide, keyed_digest
@@ -115,7 +115,7 @@ def create(
     sheet.save(row)
     # what happened was told elsewhere, but what is open waits for people here
     if rest and sheet.endpoints():
-        tell(sheet, row, [opened_by(sheet, found) for found in sheet.open_interrupts()])
+        tell(sheet, row, [sheet.opening(found.seq) for found in sheet.open_interrupts()])
     return True
 
 

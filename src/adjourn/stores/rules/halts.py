@@ -9,7 +9,7 @@ from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.names import check_names
 from adjourn.stores.rules.outbox import tell_halt
 from adjourn.stores.rules.reads_and_writes import ReadRequest
-from adjourn.stores.rules.sheet import Sheet, opened_by
+from adjourn.stores.rules.sheet import Sheet
 from adjourn.stores.rules.transaction import StoreRule
 from adjourn.stores.run_row import RunRow
 
@@ -66,7 +66,7 @@ def admit_under_halt(sheet: Sheet, row: RunRow, found: InterruptRow) -> None:
     halts = {halt.scope: halt for halt in sheet.halts()}
     if not halts:
         return
-    opening = opened_by(sheet, found)
+    opening = sheet.opening(found.seq)
     asked = isinstance(opening, Asked)
     for scope in sorted(
         scopes((row.program, *(opening.under if asked else ())), opening.tool if asked else "")

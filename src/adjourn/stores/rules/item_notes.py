@@ -17,7 +17,7 @@ from adjourn.stores.item_note import BEFORE_EXPIRY, ItemNote
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.names import check_names
 from adjourn.stores.rules.reads_and_writes import ReadRequest
-from adjourn.stores.rules.sheet import Sheet, opened_by
+from adjourn.stores.rules.sheet import Sheet
 from adjourn.stores.rules.transaction import RecordedRefusal, StoreRule
 from adjourn.stores.run_row import RunRow
 
@@ -52,7 +52,7 @@ def annotate(sheet: Sheet, run: str, note: ItemNote, origin: str) -> float | Rec
         sheet.audited(run, {**said, "refused": "it was erased"})
         return RecordedRefusal(RunErased(run, row.title))
     found = sheet.interrupt(note.interrupt)
-    if found is not None and isinstance(opening := opened_by(sheet, found), Asked):
+    if found is not None and isinstance(opening := sheet.opening(found.seq), Asked):
         said["tool"] = opening.tool
     if refusal := _refusal(sheet, row, found, note):
         sheet.audited(run, {**said, "refused": str(refusal)})

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adjourn.core.approval_votes import Vote, gate_of, is_filled, says_yes
+from adjourn.core.approval_votes import Vote, gate_of, is_filled
 from adjourn.core.authority import GOING_ON, goes_on
+from adjourn.core.decision import says_yes
 from adjourn.core.files import MARK, carried_files
 from adjourn.core.ids import CLOSE, local_event
 from adjourn.core.record_codec import dump
@@ -44,7 +45,7 @@ from adjourn.stores.audit import chain
 from adjourn.stores.rules.audit_lines import UNASKED, is_unasked
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.outbox import TOLD
-from adjourn.stores.rules.sheet import Sheet, opened_by
+from adjourn.stores.rules.sheet import Sheet
 from adjourn.stores.rules.signatures import taken_back
 from adjourn.stores.rules.votes import votes_of
 from adjourn.stores.run_row import MARKED, RunRow, note_worker, stored
@@ -363,7 +364,7 @@ def _vote(sheet: Sheet, row: RunRow, record: Decided) -> None:
     if found is None:
         return
     if found.kind in ("approval", "in_doubt"):
-        asked = opened_by(sheet, found)
+        asked = sheet.opening(found.seq)
         assert isinstance(asked, Asked)
         if says_yes(asked, record):
             known = votes_of(sheet, found)

@@ -443,8 +443,3 @@ def need(sheet: Sheet, run: str) -> RunRow:
     if sheet.row is None:
         raise UnknownRun(run)
     return sheet.row
-
-
-def opened_by(sheet: Sheet, found: InterruptRow) -> Asked | Suspended:
-    """The record that opened an interrupt."""
-    return sheet.opening(found.seq)

@@ -7,8 +7,8 @@ database.
 
 from collections.abc import Sequence
 
-from adjourn.core.approval_votes import says_yes
 from adjourn.core.belief import disowned
+from adjourn.core.decision import says_yes
 from adjourn.core.records import AnyRecord, Asked, Decided, Forked
 from adjourn.core.signatures import LEEWAY, Sealed, unsigned
 from adjourn.core.state import State

@@ -3,9 +3,8 @@ was done, and who takes one back."""
 
 from collections.abc import Iterable
 
-from adjourn.core.approval_votes import says_yes
 from adjourn.core.authority import standing_flaw
-from adjourn.core.decision import chosen, is_instead, word_of
+from adjourn.core.decision import chosen, is_instead, says_yes, word_of
 from adjourn.core.ids import public_id
 from adjourn.core.person_name import is_known
 from adjourn.core.records import Asked, Decided, Revoked
@@ -22,7 +21,7 @@ from adjourn.core.standing_decision import (
 )
 from adjourn.errors import InvalidAnswer, NotAllowed, Refused, Unauthorised, UnknownInterrupt, bare
 from adjourn.stores.rules.interrupt_row import InterruptRow
-from adjourn.stores.rules.sheet import Sheet, opened_by
+from adjourn.stores.rules.sheet import Sheet
 from adjourn.stores.rules.votes import agreed
 from adjourn.stores.run_row import RunRow
 
@@ -38,7 +37,7 @@ def behind(sheet: Sheet, interrupts: Iterable[str]) -> dict[str, StandingDecisio
         found = sheet.interrupt(id)
         if found is None or not found.uses:
             continue
-        made = opened_by(sheet, found)
+        made = sheet.opening(found.seq)
         if isinstance(made, Asked):
             ended = found.state
             if ended == "decided":
@@ -54,7 +53,7 @@ def admit_use(sheet: Sheet, row: RunRow, decided: Decided, trust: Trust | None) 
     if found is None:
         asked = None
     else:
-        asked = opened_by(sheet, found)
+        asked = sheet.opening(found.seq)
     if found is None or not isinstance(asked, Asked):
         raise Unauthorised(row.id, decided.i, "", "its answer is about nothing that was asked")
     if why := _use_objection(sheet, row, found, asked, decided, trust):
@@ -152,7 +151,7 @@ def admit_terms(sheet: Sheet, row: RunRow, found: InterruptRow, command: Decided
             advice="decide this call first, and let a later decision stand",
         )
     says = read_terms(said[STANDS])
-    asked = opened_by(sheet, found)
+    asked = sheet.opening(found.seq)
     assert isinstance(asked, Asked)
     if asked.schema is False and says.where:
         raise InvalidAnswer(
