@@ -208,7 +208,7 @@ class TestedEndpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LetterView(msgspec.Struct, frozen=True, kw_only=True):
-    """A notification that has not arrived. `is_held`: it waits for somebody's quiet hours to end, and
+    """A notification that has not arrived. `is_held`: it waits for quiet hours to end, and
     nothing is wrong with it."""
 
     n: int
