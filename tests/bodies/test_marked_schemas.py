@@ -11,6 +11,7 @@ from adjourn.core.records import Stepped, Suspended
 from adjourn.secrets import KeyRing, Secret, seal, unseal
 from adjourn.stores.memory import MemoryStore
 from adjourn.testing import ScriptedModel, call
+from adjourn.toolsets import ToolsetContext
 
 CANARY = "canary-7Vw2Rk9Qp"
 SCHEMA: dict[str, Any] = {
@@ -44,7 +45,10 @@ async def test_a_tool_that_is_found_while_the_run_goes_on_has_its_secrets_sealed
         saw.append(card)
         return f"paid with {card}"
 
-    agent = Agent("buyer", model=ScriptedModel([call("pay", card=CANARY)], "done"), tools=lambda _: [pay])
+    def find(context: ToolsetContext) -> list[Tool]:
+        return [pay]
+
+    agent = Agent("buyer", model=ScriptedModel([call("pay", card=CANARY)], "done"), tools=find)
     assert CANARY not in await told(agent)
     assert saw == [CANARY]
 

@@ -14,6 +14,7 @@ from adjourn.core.messages import ToolResult, UserMessage
 from adjourn.runtime.schedules import Schedule, Scheduler
 from adjourn.secrets import Secret, seal, unseal
 from adjourn.testing import ScriptedModel, call
+from adjourn.toolsets import ToolsetContext
 
 Way = Callable[["World", str], Awaitable[None]]
 SEALED = re.compile(r"••• [0-9a-f]{8} \[[^\]]+\]")
@@ -240,7 +241,11 @@ async def by_an_execution(world: World, secret: str) -> None:
 
 async def by_a_model(world: World, secret: str) -> None:
     """A model that has the secret from elsewhere tells it to a tool that is found at run time."""
-    late = Agent("tells", model=ScriptedModel([call("pay", card=secret)], "done"), tools=lambda _: [world.pay])
+
+    def find(context: ToolsetContext) -> list[Any]:
+        return [world.pay]
+
+    late = Agent("tells", model=ScriptedModel([call("pay", card=secret)], "done"), tools=find)
     done = await late.run("go")
     world.said["checkpoint of a model"] = done.checkpoint.to_json()
 

@@ -15,8 +15,9 @@ from adjourn.agent.history import History, Processor
 from adjourn.agent.model_call import recorded_settings
 from adjourn.agent.output import Output
 from adjourn.agent.tool import Tool, tool
-from adjourn.agent.toolset import Finder, FunctionToolset, Toolset, is_toolset
+from adjourn.agent.toolset import Finder, FunctionToolset, Toolset, is_finder, is_toolset
 from adjourn.core.codec import plain
+from adjourn.core.effect import is_function
 from adjourn.core.files import carried_files
 from adjourn.core.messages import ToolSpec
 from adjourn.core.policy import Policy, refuse_twins
@@ -111,7 +112,7 @@ class Agent(Definition[T]):
             raise InvalidDefinition(
                 f"agent {name!r}: retries= must be the number of attempts, at least 1, got {retries!r}"
             )
-        if not isinstance(instructions, str) and not callable(instructions):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(instructions, str) and not is_function(instructions):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(
                 f"agent {name!r}: instructions= must be a string or a function, got {instructions!r}"
             )
@@ -129,7 +130,7 @@ class Agent(Definition[T]):
         else:
             self.settings = None
         self.history = History(name, history)
-        given, self.toolsets = _split(tools)
+        given, self.toolsets = _split(name, tools)
         self.tools = _by_name(name, given)
         self.output = Output(output_type)
         self._take_hooks(hooks)
@@ -526,20 +527,36 @@ class Agent(Definition[T]):
         return f"Agent({self.name!r}, model={model}, tools={list(self.tools)})"
 
 
-def _split(tools: Any) -> tuple[list[Any], tuple[Toolset, ...]]:
+def _split(agent: str, tools: Any) -> tuple[list[Any], tuple[Toolset, ...]]:
     """What is a tool, and what finds tools."""
-    if is_toolset(tools):
-        return [], (cast("Toolset", tools),)
-    if callable(tools):
-        return [], (FunctionToolset(cast("Finder", tools)),)
+    is_one = isinstance(tools, Agent | Tool) or callable(tools)
+    if is_one and not _finds_tools(tools):
+        name = cast("str", getattr(tools, "name", getattr(tools, "__name__", "...")))  # pyright: ignore[reportUnknownArgumentType]
+        raise InvalidDefinition(
+            f"agent {agent!r}: tools= must be a list, got {tools!r:.80}",
+            advice=f"for a tool, write tools=[{name}]; a function that finds tools during a run takes one "
+            "parameter, annotated as ToolsetContext",
+        )
+    if _finds_tools(tools):
+        tools = [tools]
+    if isinstance(tools, str | Mapping) or not isinstance(tools, Iterable):
+        raise InvalidDefinition(
+            f"agent {agent!r}: tools= must be a list of tools, functions and agents, got {tools!r:.80}"
+        )
     own: list[Any] = []
     found: list[Toolset] = []
     for given in cast("Iterable[Any]", tools):
-        if not isinstance(given, Agent | Tool) and is_toolset(given):
+        if isinstance(given, Agent | Tool) or not _finds_tools(given):
+            own.append(given)
+        elif is_toolset(given):
             found.append(cast("Toolset", given))
         else:
-            own.append(given)
+            found.append(FunctionToolset(cast("Finder", given)))
     return own, tuple(found)
+
+
+def _finds_tools(given: Any) -> bool:
+    return is_toolset(given) or is_finder(given)
 
 
 def _by_name(agent: str, tools: Iterable[Any]) -> dict[str, Tool]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from adjourn.core.effect import is_function
 from adjourn.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from adjourn.core.request_digest import groups, tokens, unpaired
 from adjourn.core.summary import covered, shortened
@@ -289,7 +290,7 @@ class History:
             )
         if (
             isinstance(one, type)
-            or not callable(one)
+            or not is_function(one)
             or inspect.iscoroutinefunction(one)
             or not _takes_one(one)
         ):

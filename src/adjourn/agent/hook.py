@@ -11,6 +11,7 @@ import msgspec
 
 from adjourn.agent.tool import Tool
 from adjourn.core.duration import Duration, seconds
+from adjourn.core.effect import is_function
 from adjourn.core.ids import checked_name
 from adjourn.errors import InvalidDefinition
 
@@ -274,7 +275,7 @@ MAKERS: dict[When, str] = {
 
 def _made(when: When, takes: int, function: Any, tools: Any, name: Any, timeout: Duration) -> Hook:
     what = MAKERS[when]
-    if not callable(function) or inspect.isclass(function):
+    if not is_function(function) or inspect.isclass(function):
         raise InvalidDefinition(f"{what} takes a function, got {function!r:.80}")
     own = name if name is not None else getattr(function, "__name__", "")
     if own in ("", "<lambda>"):

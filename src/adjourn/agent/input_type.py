@@ -6,6 +6,7 @@ from typing import Any
 from adjourn.bodies.secret_types import secret_in
 from adjourn.bodies.signature import ArgumentError
 from adjourn.core.codec import plain, text_of
+from adjourn.core.effect import is_function
 from adjourn.errors import InvalidDefinition
 
 
@@ -22,7 +23,7 @@ class InputType:
     def __init__(self, owner: str, type_: Any, render: Callable[[Any], str] | None = None) -> None:
         from pydantic import TypeAdapter
 
-        if render is not None and not callable(render):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if render is not None and not is_function(render):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(f"{owner}: render= must be a function, got {render!r:.80}")
         if secret_in(type_) is not None:
             raise InvalidDefinition(

@@ -14,6 +14,7 @@ import msgspec
 from adjourn.agent.tool import Tool, tool
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.core.call import Call
+from adjourn.core.effect import is_function
 from adjourn.core.messages import FOUND, Reply, ToolCall
 from adjourn.core.records import CLIENT_TOOLS
 from adjourn.core.state import State
@@ -50,6 +51,18 @@ class Toolset(Protocol):
 
 
 Finder = Callable[[ToolsetContext], Iterable[Any] | Awaitable[Iterable[Any]]]
+
+
+def is_finder(given: Any) -> bool:
+    """Whether a function says by its parameter that it finds tools. Any other one is a tool, or
+    something else: it is never called to see."""
+    if not is_function(given) or inspect.isclass(given):
+        return False
+    try:
+        parameters = [*inspect.signature(given, eval_str=True).parameters.values()]
+    except (TypeError, ValueError, NameError):
+        return False
+    return len(parameters) == 1 and parameters[0].annotation is ToolsetContext
 
 
 class FunctionToolset:

@@ -10,7 +10,7 @@ from adjourn.bodies.retries import checked_retries
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.core.call import Call
 from adjourn.core.duration import Duration, seconds
-from adjourn.core.effect import Effect, EffectName
+from adjourn.core.effect import Effect, EffectName, RunsAsStep
 from adjourn.core.records import Fact, Returned
 from adjourn.driver.program import StepHandle
 from adjourn.errors import InvalidDefinition
@@ -44,7 +44,7 @@ class BodyOptions(TypedDict, total=False):
     backoff: Duration
 
 
-class Declared:
+class Declared(RunsAsStep):
     """A tool or a chunk: a function, and what its author says of it."""
 
     name: str

@@ -12,6 +12,7 @@ from typing import Any, cast
 from adjourn.agent.agent import Agent
 from adjourn.cli.error_report import NotImportable
 from adjourn.cli.suggestions import meant
+from adjourn.core.effect import is_function
 from adjourn.errors import AdjournError, InvalidDefinition
 from adjourn.flow.flow import Flow
 
@@ -69,7 +70,7 @@ def _from_file(file: Path) -> ModuleType:
 def programs_of(reference: str) -> list[Agent[Any] | Flow]:
     """The agent or flow, the list of them, or the function that makes one, behind a reference."""
     thing = load(reference)
-    if callable(thing) and not isinstance(thing, Agent | Flow):
+    if is_function(thing) and not isinstance(thing, Agent | Flow):
         try:
             thing = thing()
         except Exception as e:
@@ -103,7 +104,7 @@ def resources_of(reference: str) -> Mapping[str, Any]:
     if not reference:
         return {}
     thing = load(reference)
-    if callable(thing):
+    if is_function(thing):
         thing = thing()
     if not isinstance(thing, Mapping):
         raise InvalidDefinition(f"{reference} is {thing!r:.80}, not a dict of names and objects")

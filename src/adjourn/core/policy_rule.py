@@ -13,7 +13,7 @@ import msgspec
 from adjourn.core.action_digest import digest
 from adjourn.core.argument_conditions import Condition, condition
 from adjourn.core.duration import Duration, optional_seconds
-from adjourn.core.effect import Effect, EffectName
+from adjourn.core.effect import Effect, EffectName, is_function
 from adjourn.core.ids import is_undo
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.schema_document import possible
@@ -309,7 +309,7 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
 
 def _read(when: Any, pattern: str) -> When | None:
     """`when=` as it was given, checked; conditions on values become conditions."""
-    if when is None or (callable(when) and not isinstance(when, Condition)):
+    if when is None or (is_function(when) and not isinstance(when, Condition)):
         return cast("When | None", when)
     if not isinstance(when, Mapping):
         raise InvalidDefinition(

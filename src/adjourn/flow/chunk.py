@@ -6,6 +6,7 @@ from typing import Any, Unpack
 
 from adjourn.bodies.body import BodyOptions, Declared
 from adjourn.bodies.signature import check_takes
+from adjourn.core.effect import RunsAsStep
 from adjourn.core.ids import checked_name
 from adjourn.errors import InvalidDefinition
 
@@ -25,6 +26,11 @@ class Chunk(Declared):
             raise InvalidDefinition(
                 f"a chunk must be a function, got {run!r:.80}",
                 advice=f"to name one use @flow.chunk(name={run!r:.80})",
+            )
+        if isinstance(run, RunsAsStep):
+            raise InvalidDefinition(
+                f"a chunk must be a function, got {run!r:.80}",
+                advice="write a chunk of its own, or give a tool to an agent of the flow",
             )
         checked_name(name, "a chunk's name (give one with flow.chunk(name=…))")
         what = f"chunk {name!r}"

@@ -11,6 +11,7 @@ from adjourn.agent.agent_tool import family
 from adjourn.bodies.body import BodyOptions
 from adjourn.core.action_digest import digest
 from adjourn.core.codec import plain
+from adjourn.core.effect import is_function
 from adjourn.core.graph import (
     FlowItem,
     Graph,
@@ -127,7 +128,7 @@ class Flow(Definition[dict[str, Any]]):
                 f"{chunk.__name__!r} was called",
                 advice=f"pass the function itself: to({chunk.__name__})",
             )
-        if not callable(chunk):
+        if not is_function(chunk):
             raise InvalidDefinition(
                 f"a chunk must be a function, its name, an Agent or a Flow, got {chunk!r:.80}"
             )
@@ -138,12 +139,12 @@ class Flow(Definition[dict[str, Any]]):
 
     def _condition(self, test: Callable[..., Any], after: str) -> str:
         """Register a condition under a name that does not depend on lines."""
-        if not callable(test):
+        if isinstance(test, Chunk):
+            return self._known(test).name
+        if not is_function(test):
             raise InvalidDefinition(
                 f"a condition must be a function over the context, got {test!r:.80}"
             )
-        if isinstance(test, Chunk):
-            return self._known(test).name
         name = getattr(test, "__name__", "<lambda>")
         if "<" in name:
             before = sum(known.startswith(f"test({after})") for known in self._conditions)

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from adjourn.core.cron import Cron
 from adjourn.core.duration import Duration, seconds
+from adjourn.core.effect import RunsAsStep
 from adjourn.core.ids import check_chosen
 from adjourn.core.status import RunStatus
 from adjourn.errors import AdjournError, InvalidDefinition, RunExists, RunPruned, StoreError
@@ -86,6 +87,10 @@ class Schedule:
             raise InvalidDefinition(f"overlap= must be 'start' or 'skip', got {overlap!r:.40}")
         if queue and not session:
             raise InvalidDefinition(f"the schedule {name!r} has queue= without session=")
+        if isinstance(input, RunsAsStep):
+            raise InvalidDefinition(
+                f"schedule {name!r}: input= must be a value or a function, got {input!r}"
+            )
         self.program, self.input, self.zone = program, input, zone
         self.labels = {**checked_labels(labels), LABEL: name}
         self.session, self.overlap, self.by = session, overlap, by

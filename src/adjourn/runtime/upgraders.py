@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from adjourn.core.effect import is_function
 from adjourn.core.program_changes import changes
 from adjourn.core.record_codec import parse_list
 from adjourn.core.records import AnyRecord, Closed, Started, Upgraded
@@ -27,7 +28,7 @@ def register_upgrader(program: str, upgrade: Upgrade | None) -> None:
     """
     if upgrade is None:
         _upgraders.pop(program, None)
-    elif callable(upgrade):
+    elif is_function(upgrade):
         _upgraders[program] = upgrade
     else:
         raise InvalidDefinition(
