@@ -9,6 +9,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 from adjourn import Agent, Policy, Runtime, ToolContext, ask, tool
@@ -89,7 +90,7 @@ async def by_python(database: str, run: str) -> None:
 def by_users_table(database: str, item: str) -> int:
     """A user and a key of its own, written into the file of users; then the command line, with that key."""
     key = "adj_" + "m" * 43
-    with sqlite3.connect(f"{database}-users") as users:
+    with closing(sqlite3.connect(f"{database}-users")) as users, users:
         users.execute("insert into user (name, role, groups, created_at) values ('mallory', 'admin', 'leads', 0)")
         hashed = hashlib.sha256(f"adjourn/key\0{key}".encode()).hexdigest()
         users.execute(

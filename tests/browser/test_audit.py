@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +161,7 @@ async def test_the_chain_is_said_to_be_whole_by_itself_and_how_far_that_goes(bro
         await expect(chain).to_contain_text("Consistent")
         await ana.page.reload()  # what was found is kept by the server, not by the page
         await expect(chain).to_contain_text("Everything was checked")
-    with sqlite3.connect(own.folder / "runs.db") as db:
+    with closing(sqlite3.connect(own.folder / "runs.db")) as db, db:
         db.execute("update audit set body = replace(body, 'photos', 'nothing') where body like '%photos%'")
     async with visit(browser, own, at="/audit") as ana:
         chain = ana.page.get_by_label("The chain", exact=True)

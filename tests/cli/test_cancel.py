@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from contextlib import closing
 
 import pytest
 from tests.cli import shop
@@ -25,7 +26,7 @@ def run() -> str:
 
 def records() -> int:
     """How many there are in all journals."""
-    with sqlite3.connect("adjourn.db") as db:
+    with closing(sqlite3.connect("adjourn.db")) as db, db:
         return int(db.execute("select sum(seq) from run").fetchone()[0])
 
 

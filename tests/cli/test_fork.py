@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from contextlib import closing
 
 from tests.cli import shop
 from tests.cli.conftest import Run, advance
@@ -32,7 +33,7 @@ def test_the_audit_shows_who_wanted_what_also_what_was_refused(adjourn: Run, wai
 
 def test_an_edited_journal_is_found_and_located(adjourn: Run, waiting: str) -> None:
     assert adjourn("audit", "verify").code == 0
-    with sqlite3.connect("adjourn.db") as db:
+    with closing(sqlite3.connect("adjourn.db")) as db, db:
         db.execute("update journal set body = replace(body, '4417', '4418') where seq = 1")
     said = adjourn("audit", "verify")
     assert said.code == 1

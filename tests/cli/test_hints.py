@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +170,7 @@ def test_every_hint_of_every_command_can_be_pasted(name: str, adjourn: Run) -> N
         "audit",
         "serve",
     } <= verbs
-    with sqlite3.connect(DB) as db:
+    with closing(sqlite3.connect(DB)) as db, db:
         refs = {f"{run}:{i}" for run, i in db.execute("select r.id, x.i from interrupt x join run r on r.n = x.run")}
     for hint in hints:
         words = in_shell(hint)

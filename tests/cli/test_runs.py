@@ -5,6 +5,7 @@ import json
 import shlex
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +183,7 @@ def test_a_database_that_is_missing_is_not_made(adjourn: Run, command: str, tmp_
 
 
 def test_a_file_of_somebody_else_is_not_touched(adjourn: Run) -> None:
-    with sqlite3.connect("theirs.db") as db:
+    with closing(sqlite3.connect("theirs.db")) as db, db:
         db.execute("create table mine (x)")
     db.close()
     Path("letter.db").write_text("Dear all, this is not a database, whatever its name says.\n" * 20)

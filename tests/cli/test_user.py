@@ -9,6 +9,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def test_another_key_and_the_end_of_all_of_them(adjourn: Run, waiting: str) -> N
     second = adjourn("user", "key", "ana", "--json").json["key"]
     assert first != second
     assert adjourn("user", "remove", "ana").code == 0 and adjourn("user", "list", "--json").json == []
-    with sqlite3.connect("adjourn.db-users") as db:
+    with closing(sqlite3.connect("adjourn.db-users")) as db, db:
         assert db.execute("select count(*) from key").fetchone() == (0,)
     db.close()
 

@@ -5,6 +5,7 @@ import json
 import random
 import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from typing import Any
 
 import msgspec
@@ -207,7 +208,7 @@ async def test_a_turn_whose_history_was_changed_is_refused_and_nothing_is_sent(a
         agent = chat("one", "two")
         first = await talk(rt, agent, "a")
         third = await talk(rt, chat("-", "two", [call("pay", n=1)]), "b", "c", after=first)
-    with sqlite3.connect(db) as file:
+    with closing(sqlite3.connect(db)) as file, file:
         sql = "update journal set body = replace(body, '\"one\"', '\"ONE\"'), head = zeroblob(32) where run = ? and seq = ?"
         n, seq = file.execute("select n, seq from run where id = ?", (first.id,)).fetchone()
         file.execute(sql, (n, seq))

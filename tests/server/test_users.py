@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def test_a_removed_user_has_no_session_left(path: str) -> None:
 def test_a_session_ends_by_itself(path: str) -> None:
     users = Users(path)
     cookie = users.open_session("ana")
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("update session set until = 1")
     db.close()
     assert users.session(cookie) is None
@@ -244,7 +245,7 @@ def test_a_name_is_one_name_however_it_is_written(again: str) -> None:
 
 def test_two_people_whom_an_older_version_kept_apart_stay_two(path: str) -> None:
     Users(path).close()
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.executemany(
             "insert into user (name, role, groups, created_at) values (?, 'viewer', '', 1)", [("ana",), ("Ana",)]
         )
@@ -293,7 +294,7 @@ insert into session values ('h', 'ana', 99999999999);
 
 
 def test_a_file_of_an_older_version_goes_on_and_its_sessions_end(path: str) -> None:
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.executescript(OLD)
     db.close()
     one, two = Users(path), Users(path)
@@ -317,7 +318,7 @@ def test_a_file_from_before_there_were_grants_keeps_users_keys_and_sessions(path
     users = Users(path)
     key, cookie = users.add("ana", "admin"), users.open_session("ana")
     users.close()
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.executescript(
             "alter table user drop column grants; alter table user drop column tenant; pragma user_version = 1"
         )

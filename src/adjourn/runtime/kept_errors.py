@@ -2,10 +2,13 @@
 happened to."""
 
 import traceback
+from pathlib import Path
+from types import TracebackType
 from typing import Generic, TypeVar, cast
 
 E = TypeVar("E", bound=BaseException)
 
+PACKAGE = str(Path(__file__).parents[1])
 MOST, BYTES = 1000, 8_000_000
 """So many are kept, the latest, and so much of what they say."""
 OBJECT = 2_000
@@ -64,7 +67,22 @@ def _let_go(error: BaseException) -> int:
         seen.add(id(one))
         size += OBJECT + len(str(one))
         traceback.clear_frames(one.__traceback__)
+        _let_callers_go(one.__traceback__)
         waiting += [one.__cause__, one.__context__]
         if isinstance(one, BaseExceptionGroup):
             waiting += cast("BaseExceptionGroup[BaseException]", one).exceptions
     return size
+
+
+def _let_callers_go(place: TracebackType | None) -> None:
+    """From Python 3.12 on a frame that is kept keeps the one that called it, and so up to the step of the
+    run. Only our own are cleared: a caller's that is suspended would be ended by that."""
+    while place is not None:
+        caller = place.tb_frame.f_back
+        while caller is not None and caller.f_code.co_filename.startswith(PACKAGE):
+            try:
+                caller.clear()
+            except RuntimeError:  # it is at work
+                break
+            caller = caller.f_back
+        place = place.tb_next
