@@ -192,14 +192,14 @@ async def test_where_a_rule_allows_no_edit_nobody_can_make_one(address: str, led
         [item] = outcome.interrupts
         assert item.call is not None
         assert item.answer_schema is False
-        with pytest.raises(InvalidAnswer, match="lets nobody change these arguments") as refused:
+        with pytest.raises(InvalidAnswer, match="cannot be changed") as refused:
             await rt.approve(item.id, by="ann", edit={"order": "A1", "cents": 1})
         assert refused.value.advice == "approve it as it is, or deny it with a note"
         # not even by whoever leaves the checks of the runtime out
         forged = Decided(
             i=item.local, verdict="approve", edit={"order": "A1", "cents": 1}, by="ann", digest=item.call.digest
         )
-        with pytest.raises(InvalidAnswer, match="lets nobody change these arguments"):
+        with pytest.raises(InvalidAnswer, match="cannot be changed"):
             await rt.store.deliver("r1", forged)
         await rt.approve(item.id, by="ann")
         await completed(run)

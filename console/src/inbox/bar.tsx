@@ -204,7 +204,7 @@ function ApproveBar({ deciding: d, item: i, acts, refs }: Props) {
             (all
               ? "one at a time"
               : i.schema === false
-                ? "a rule lets nobody change these arguments; approve them as they are, or deny it and say why"
+                ? "these arguments cannot be changed: a rule says so, or the call has begun; approve it as it is, or deny it and say why"
                 : i.approvers > 1
                   ? `${i.approvers} people must agree to the same arguments; deny it and say what should change`
                 : "")

@@ -49,7 +49,7 @@ export function Terms({ deciding: d, item: i }: { deciding: Deciding; item: Item
         {pick("fit", "arguments that fit")}
         {pick("any", "any arguments")}
       </div>
-      {exact ? <p class="sm t3">A rule lets nobody change these arguments, so it stands for the same ones only.</p> : null}
+      {exact ? <p class="sm t3">These arguments cannot be changed, so it stands for the same ones only.</p> : null}
       {which === "fit" ? (
         <label class="fits">
           <span class="sm t3">

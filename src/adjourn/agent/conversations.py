@@ -243,7 +243,8 @@ class Conversations:
             queue=bool(rules) and all(rule.queue for rule in rules),
             valid_for=min(lasting, default=NEVER),
             remind_every=min(reminding, default=NEVER),
-            schema=tool.edit_schema if judged.edits else False,
+            # of one that has begun, half is done with the arguments that it has
+            schema=tool.edit_schema if judged.edits and not call.begun else False,
             expires=now + first.expires_in if first else NEVER,
             on_expiry=first.on_expiry if first else "deny",
             escalate_to=first.escalate_to if first else (),

@@ -84,7 +84,8 @@ def _approval(interrupt: Interrupt, answer: Any, by: str, digest: str) -> Decide
         raise StaleDecision(interrupt.id, digest, shown)
     if answer.edit is not None and interrupt.answer_schema is False:
         raise InvalidAnswer(
-            f"interrupt {bare(interrupt.id)}: a rule lets nobody change these arguments",
+            f"interrupt {bare(interrupt.id)}: these arguments cannot be changed: a rule says so, "
+            "or the call has begun",
             advice="approve it as it is, or deny it with a note",
         )
     if answer.verdict == "instead":

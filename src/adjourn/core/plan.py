@@ -251,10 +251,8 @@ def _owed(plan: Plan, state: State, program: Planner, call: Call, now: float) ->
         _doubt(plan, state, call, judged, now)
     elif isinstance(judged, Refuse):
         plan.facts.append(_refused(call, judged))
-    elif isinstance(judged, Ask) and judged.unchecked:
-        _check(plan, call, judged.asked.under)
     elif isinstance(judged, Ask):
-        plan.moves.append(judged.asked)
+        _ask(plan, call, judged)
     else:
         _go(plan, call, judged)
 
@@ -314,8 +312,17 @@ def _faulted(plan: Plan, state: State, program: Planner, call: Call, now: float)
         )
     elif fault.retry_at > now:
         plan.retry_at(fault.retry_at, now)
-    elif isinstance(judged, Go):
+    elif isinstance(judged, Ask):  # what was agreed to does not hold any more
+        _ask(plan, call, judged)
+    else:
         _go(plan, call, judged)
+
+
+def _ask(plan: Plan, call: Call, ask: Ask) -> None:
+    if ask.unchecked:
+        _check(plan, call, ask.asked.under)
+    else:
+        plan.moves.append(ask.asked)
 
 
 def _perhaps_begun(call: Call, judged: Judged) -> Doubted | None:

@@ -408,12 +408,12 @@ def _admit_approver(sheet: Sheet, row: RunRow, found: InterruptRow, command: Dec
     assert isinstance(asked, Asked)
     if command.edit is not None and not may_edit(asked):
         raise InvalidAnswer(
-            f"interrupt {public_id(row.id, found.i)!r}: a rule lets nobody change these arguments",
+            f"interrupt {public_id(row.id, found.i)!r}: these arguments cannot be changed: a rule says so, or the call has begun",
             advice="approve it as it is, or deny it with a note",
         )
     if is_instead(command) and not may_edit(asked):
         raise InvalidAnswer(
-            f"interrupt {public_id(row.id, found.i)!r}: a rule lets nobody answer in its place",
+            f"interrupt {public_id(row.id, found.i)!r}: nobody can answer in its place: a rule says so, or the call has begun",
             advice="approve it as it is, or deny it with a note",
         )
     happened = chosen(command).get("choice") == "happened" or is_instead(command)

@@ -155,7 +155,7 @@ def admit_terms(sheet: Sheet, row: RunRow, found: InterruptRow, command: Decided
     assert isinstance(asked, Asked)
     if asked.schema is False and says.where:
         raise InvalidAnswer(
-            f"interrupt {bare(shown)}: a rule lets nobody change these arguments, so a "
+            f"interrupt {bare(shown)}: these arguments cannot be changed: a rule says so, or the call has begun, so a "
             f"decision stands for the same arguments only",
             advice="leave out where",
         )
