@@ -42,8 +42,10 @@ from adjourn.testing.contract.fixtures import (
     begin,
     claim,
     commit,
+    created,
     entries,
     ids,
+    names,
     question,
     started,
     suspend,
@@ -358,8 +360,7 @@ class Sealing(ContractFixtures):
         assert await store.seal() is not None
 
     async def test_a_seal_covers_at_most_so_many_and_the_next_the_rest(self, store: Store) -> None:
-        for number in range(5):
-            await store.create(started(f"r{number}"))
+        await created(store, *names(5))
         for wanted in (["r0", "r1"], ["r2", "r3"], ["r4"]):
             seal = await store.seal(most=2)
             assert seal is not None and scopes(seal) == wanted

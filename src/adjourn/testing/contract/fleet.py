@@ -14,6 +14,7 @@ from adjourn.testing.contract.fixtures import (
     begin,
     claim,
     commit,
+    created,
     replied,
     started,
 )
@@ -109,6 +110,5 @@ class Listing(ContractFixtures):
         )
 
     async def test_a_census_counts_only_so_many_of_a_kind(self, store: Store) -> None:
-        for run in ("a", "b", "c"):
-            await store.create(started(run))
+        await created(store, "a", "b", "c")
         assert (await store.census(2)).runs == (RunCount("clerk", "ready", 2),)

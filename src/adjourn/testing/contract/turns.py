@@ -14,9 +14,9 @@ from adjourn.testing.contract.fixtures import (
     begin,
     commit,
     names,
+    refused,
     replied,
     started,
-    unchanged,
 )
 
 
@@ -82,9 +82,10 @@ class Continuing(ContractFixtures):
             Ref("r1", ref.seq + 1, ref.head, 2, 1),
             Ref("r1", 0, ref.head, 2, 1),
         ):
-            async with unchanged(store, "r1", "r2"):
-                with pytest.raises(BrokenHistory, match="run r3 continues run r1 from record"):
-                    await store.create(started("r3", after=wrong))
+            async with refused(
+                store, BrokenHistory, "run r3 continues run r1 from record", runs=("r1", "r2")
+            ):
+                await store.create(started("r3", after=wrong))
         with pytest.raises(UnknownRun, match="run nobody not found"):
             await store.create(started("r3", after=Ref("nobody", 1, ref.head, 2, 1)))
         with pytest.raises(UnknownRun):
@@ -134,9 +135,8 @@ class Continuing(ContractFixtures):
         await commit(store, lease, [replied()], [RunCompleted()])
         row = await store.get("r1")
         first = Ref("r1", row.seq, row.head.hex(), 2, 1)
-        async with unchanged(store, "r1"):
-            with pytest.raises(SessionMoved, match="session s was started"):
-                await store.create(started("r2", **chosen))
+        async with refused(store, SessionMoved, "session s was started"):
+            await store.create(started("r2", **chosen))
         assert await store.create(started("other", program="another", **chosen))
         assert await store.create(started("r2", after=first, **chosen))
         with pytest.raises(SessionMoved):
@@ -164,9 +164,8 @@ class Continuing(ContractFixtures):
             return await store.prune(run, Pruning((await store.get(run)).seq, 1e12, by="ann"))
 
         for run, follower in (("r1", "r2"), ("r2", "r3")):
-            async with unchanged(store):
-                with pytest.raises(Refused, match=f"run {follower} continues its conversation"):
-                    await prune(run)
+            async with refused(store, Refused, f"run {follower} continues its conversation"):
+                await prune(run)
         for run in ("r3", "r2", "r1"):
             assert await prune(run)
 
