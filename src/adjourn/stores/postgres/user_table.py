@@ -1,6 +1,5 @@
 """Users, keys and sessions in a PostgreSQL database, shared by all servers of it."""
 
-import re
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from adjourn.stores.postgres.connections import (
     connect,
     is_passing,
     messages,
+    named,
     store_error,
     taken_apart,
 )
@@ -23,8 +23,6 @@ from adjourn.stores.postgres.migrations import bring_up_to_date
 from adjourn.stores.user_table import UserTable
 
 CHANGED = "update adjourn.person_version set number = number + 1"
-VALUE = re.compile(r":(\w+)")
-"""A value in a statement of `UserTable`."""
 TRIES = 2
 """So often a statement is sent: a connection may be gone since it was used last."""
 
@@ -65,7 +63,7 @@ class PostgresUsers(UserTable):
     def _ask(self, *script: str, **values: Any) -> list[tuple[Any, ...]]:
         """The rows of the first of some statements, in the transaction of this thread or in one of
         their own."""
-        script = tuple(VALUE.sub(r"%(\1)s", sql) for sql in script)
+        script = tuple(map(named, script))
         inside: Connection | None = getattr(self._here, "db", None)
         if inside is not None:
             return messages(inside, script, values)[0]
