@@ -1,28 +1,25 @@
 """The audit in SQLite: its lines, its seals, and a look at everything."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 from adjourn.stores.audit import (
-    EVERY_LINE,
     AuditFilter,
     AuditLine,
     BrokenChain,
     Evidenced,
     FoundLine,
-    newest,
 )
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Hold
 from adjourn.stores.outbox import Endpoint
 from adjourn.stores.protocol import Halt
 from adjourn.stores.rows import first_column
-from adjourn.stores.ruled_store import Ruled
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.run_row import RunRow
-from adjourn.stores.seals import MOST, Anchor, Seal
+from adjourn.stores.seals import Anchor, Seal
 from adjourn.stores.sqlite import audit_search, lists
 from adjourn.stores.sqlite.batch_thread import BatchThread
 from adjourn.stores.sqlite.rows import (
@@ -37,12 +34,13 @@ from adjourn.stores.sqlite.rows import (
     run_row,
     store_id,
 )
+from adjourn.stores.table_store import TableStore
 
 if TYPE_CHECKING:
     from adjourn.stores.verification import Line, Verification
 
 
-class SQLiteAudit(Ruled):
+class SQLiteAudit(TableStore):
     """The part of `SQLiteStore` that is about the audit."""
 
     _lists: BatchThread
@@ -55,44 +53,12 @@ class SQLiteAudit(Ruled):
         """See `Store.audit`."""
         return await self._lists.ask(lambda db: lists.audit(db, scope, after, limit))
 
-    async def recent(
-        self,
-        before: str = "",
-        limit: int = 100,
-        *,
-        security: bool = False,
-        wanted: AuditFilter = EVERY_LINE,
+    async def _audit_lines(
+        self, wanted: AuditFilter, security: bool, place: str, most: int
     ) -> list[FoundLine]:
-        """See `Store.recent`."""
-
-        def look(place: str, most: int) -> Awaitable[list[FoundLine]]:
-            return self._lists.ask(lambda db: audit_search.look(db, wanted, security, place, most))
-
-        return await newest(look, wanted, before, limit)
-
-    async def identity(self) -> str:
-        """See `Store.identity`."""
-        return await self._reader.ask(store_id)
-
-    async def seal(
-        self, key: AuditKey | None = None, *, after: Seal | None = None, most: int = MOST
-    ) -> Seal | None:
-        """See `Store.seal`."""
-        # most of the time; then nobody waits for the file
-        if not await self._reader.ask(_is_unsealed):
-            return None
-        return await super().seal(key, after=after, most=most)
-
-    async def seals(self, after: int = 0, limit: int = 100) -> list[Seal]:
-        """See `Store.seals`."""
-        if after < 0:
-            sql, values = f"select {SEAL} from seal order by k desc limit ?", (-after,)
-        else:
-            sql, values = f"select {SEAL} from seal where k > ? order by k limit ?", (after, limit)
-        found: list[Seal] = await self._reader.ask(
-            lambda db: list(starmap(Seal, db.execute(sql, values)))
+        return await self._lists.ask(
+            lambda db: audit_search.look(db, wanted, security, place, most)
         )
-        return sorted(found, key=lambda x: x.k)
 
     async def verify(
         self, keys: Sequence[AuditKey] = (), since: Anchor | None = None
@@ -111,15 +77,6 @@ class SQLiteAudit(Ruled):
                 db.close()
 
         return await asyncio.to_thread(work)
-
-
-def _is_unsealed(db: Any) -> bool:
-    """Whether a sealer could have something to do: a scope was touched, or the last seal is not
-    signed."""
-    if db.execute("select 1 from touched limit 1").fetchone():
-        return True
-    last = db.execute("select kid from seal order by k desc limit 1").fetchone()
-    return last is not None and not last[0]
 
 
 class _Evidence:
