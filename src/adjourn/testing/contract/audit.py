@@ -94,8 +94,7 @@ class Auditing(ContractFixtures):
     async def test_an_event_is_a_line_with_its_name_and_what_it_answered(
         self, store: Store
     ) -> None:
-        lease = await begin(store)
-        await suspend(store, lease, event="go")
+        await suspend(store, await begin(store), event="go")
         await store.deliver("r1", Emitted(event="news", value="a secret", by="ana"))
         with pytest.raises(NotAllowed):
             await store.deliver("r1", Emitted(event="go", by="bo", decides=False))

@@ -286,8 +286,7 @@ class Resting(ContractFixtures):
         check_fields(await store.get("r1"), status=Status.PAUSED, worker="")
 
     async def test_completing_gives_the_lease_back(self, store: Store) -> None:
-        lease = await begin(store)
-        await commit(store, lease, (), [RunCompleted(output="done")])
+        await commit(store, await begin(store), (), [RunCompleted(output="done")])
         row = await store.get("r1")
         check_fields(row, status=Status.COMPLETED, worker="", lease_until=0.0, stopped=False)
 

@@ -215,8 +215,7 @@ class Loading(ContractFixtures):
 
     async def test_runs_do_not_see_each_others_interrupts(self, store: Store) -> None:
         for run in ("r1", "r2"):
-            lease = await begin(store, run)
-            await commit(store, lease, (), [approval()])
+            await commit(store, await begin(store, run), (), [approval()])
         await store.deliver("r1", yes())
         assert await open_ids(store) == ["r2:1.0?0"]
 
@@ -262,7 +261,6 @@ class Loading(ContractFixtures):
         check_fields(await store.get("r1"), status=Status.READY, seq=1)
 
     async def test_what_was_answered_is_in_the_journal(self, store: Store) -> None:
-        lease = await begin(store)
-        await commit(store, lease, [replied("ask"), Suspended(call="1.0", i="1.0?0")])
+        await commit(store, await begin(store), [replied("ask"), Suspended(call="1.0", i="1.0?0")])
         seq = await store.deliver("r1", answer({"yes": [1, 2]}))
         assert (await store.load("r1", seq - 1))[0][1] == answer({"yes": [1, 2]}, at=store.now())

@@ -52,8 +52,7 @@ async def told(store: Store, run: str = "r1") -> None:
     )
     await store.deliver(run, answer({"choice": "retry", "why": CANARY}), request=f"q-{CANARY}")
     await store.deliver(run, Said(text=f"{CANARY} said", by="ana"), request="q2")
-    lease = await claim(store, run)
-    await commit(store, lease, (), [RunCompleted(output=f"{CANARY} output")])
+    await commit(store, await claim(store, run), (), [RunCompleted(output=f"{CANARY} output")])
 
 
 class Erasing(ContractFixtures):
@@ -89,8 +88,7 @@ class Erasing(ContractFixtures):
 
     async def test_every_chain_holds_with_signed_seals_before_and_after(self, store: Store) -> None:
         key = SecretKey(b"k" * 32)
-        lease = await begin(store, "r1")
-        await commit(store, lease, (), [approval(), Parked()])
+        await commit(store, await begin(store, "r1"), (), [approval(), Parked()])
         await store.seal(key)
         await store.deliver("r1", Said(text="go on", by="ana"))
         await store.seal(key)

@@ -99,10 +99,8 @@ class Listing(ContractFixtures):
         assert (await store.census()).runs == ()
         for run, program in (("a", "writer"), ("b", "clerk"), ("c", "clerk"), ("d", "clerk")):
             await store.create(started(run, program=program))
-        lease = await claim(store, "b")
-        await commit(store, lease, [replied("refund")], [approval(), Parked()])
-        lease = await claim(store, "d")
-        await commit(store, lease, [], [RunCompleted()])
+        await commit(store, await claim(store, "b"), [replied("refund")], [approval(), Parked()])
+        await commit(store, await claim(store, "d"), [], [RunCompleted()])
         assert (await store.census()).runs == (
             RunCount("clerk", "ready", 1),
             RunCount("clerk", "waiting", 1),

@@ -1,5 +1,6 @@
 """`acquire`, `renew` and `release`: one worker at a time, and its authority is the epoch."""
 
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -348,9 +349,8 @@ class Claiming(ContractFixtures):
         lease = await begin(store, "r2", "w2")
         assert await store.workers() == {"w1": clock.now() - 1 + TTL, "w2": clock.now() + TTL}
         await store.release(lease)
-        pulse = store.pulse()
-        pulse.end("w1", left=True)
-        pulse.close()
+        with closing(store.pulse()) as pulse:
+            pulse.end("w1", left=True)
         assert (await store.workers())["w1"] == LEFT
 
     async def test_other_programs_and_runs_that_are_not_wanted_are_left_alone(
@@ -495,8 +495,7 @@ class Keeping(ContractFixtures):
             await store.renew(lease, TTL)
 
     async def test_a_released_run_is_free_at_once(self, store: Store) -> None:
-        lease = await begin(store)
-        await store.release(lease)
+        await store.release(await begin(store))
         check_fields(await store.get("r1"), worker="", lease_until=0.0, status=Status.READY)
         assert (await claim(store, worker="w2")).epoch == 2
 
@@ -527,9 +526,8 @@ class Keeping(ContractFixtures):
 
     async def test_taking_a_run_from_a_worker_that_has_ended_is_no_loss(self, store: Store) -> None:
         await begin(store)
-        pulse = store.pulse()
-        pulse.end("w1")
-        pulse.close()
+        with closing(store.pulse()) as pulse:
+            pulse.end("w1")
         last = (await claim(store, worker="w2")).records[-1][1]
         assert isinstance(last, Claimed) and not last.lost
 

@@ -201,8 +201,7 @@ class Inbox(ContractFixtures):
         self, store: Store
     ) -> None:
         await wait_for(store, approval(), run="r1", program="cook", session="s1")
-        lease = await begin(store, "r2", labels={"team": "ops"})
-        await suspend(store, lease)
+        await suspend(store, await begin(store, "r2", labels={"team": "ops"}))
         assert await open_ids(store, run="r2") == ["r2:1.0?0"]
         assert await open_ids(store, run="r") == []
         assert await open_ids(store, program="cook") == ["r1:1.0?0"]

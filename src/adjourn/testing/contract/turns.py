@@ -22,8 +22,7 @@ from adjourn.testing.contract.fixtures import (
 
 async def ended(store: Store, run: str, after: Ref | None = None) -> Ref:
     """A run that has ended; the place at which it did."""
-    lease = await begin(store, run, after=after)
-    await commit(store, lease, [replied()], [RunCompleted()])
+    await commit(store, await begin(store, run, after=after), [replied()], [RunCompleted()])
     row = await store.get(run)
     return Ref(run, row.seq, row.head.hex(), 2, 1)
 
@@ -131,8 +130,7 @@ class Continuing(ContractFixtures):
         self, store: Store
     ) -> None:
         chosen: dict[str, Any] = {"options": {"after": "session"}, "session": "s"}
-        lease = await begin(store, "r1", **chosen)
-        await commit(store, lease, [replied()], [RunCompleted()])
+        await commit(store, await begin(store, "r1", **chosen), [replied()], [RunCompleted()])
         row = await store.get("r1")
         first = Ref("r1", row.seq, row.head.hex(), 2, 1)
         async with refused(store, SessionMoved, "session s was started"):

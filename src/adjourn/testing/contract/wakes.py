@@ -373,8 +373,7 @@ class Taking(ContractFixtures):
         await store.create(started())
         for number in range(3):
             old = await take(store)
-            lease = await claim(store)
-            await commit(store, lease, (), [Parked(wake_at=clock.now() + 5)])
+            await commit(store, await claim(store), (), [Parked(wake_at=clock.now() + 5)])
             await store.wakes([old])
             clock.advance(4)
             assert await store.wakes(take=1) == [], number
