@@ -1,9 +1,10 @@
 """What a list asks of rows, in words that every SQL database of ours understands."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import starmap
 from typing import Any
+
+import msgspec
 
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.status import Status
@@ -66,8 +67,7 @@ def wanted_terms(
     return terms, values
 
 
-@dataclass(frozen=True, slots=True)
-class InboxWalk:
+class InboxWalk(msgspec.Struct, frozen=True):
     """How the inbox of a database is gone through: `rows` sends a statement, `mark` is the place of a
     value in one, `within` stands before the name of a table, `source` are interrupts with their runs,
     `record` joins the record that asked, and `item` makes an interrupt of a row of `WHOLE`."""
