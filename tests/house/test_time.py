@@ -21,12 +21,10 @@ READERS = {
     "bodies/runner.py": "a body's time limit is the event loop's",
     "driver/clock.py": "the clock that everybody else is given",
     "stores/postgres/connections.py": "how old a connection is, and how long it was not used",
-    "stores/postgres/database.py": "how long a commit takes, for people",
     "stores/postgres/row_cache.py": "the database's clock, as far as a process can tell between two messages",
     "stores/postgres/store.py": "how long a database that is away is waited for",
     "stores/sqlite/connection.py": "how long a busy file is tried again",
     "stores/sqlite/store.py": "how long one look through a list may hold up the others",
-    "stores/sqlite/database.py": "how long the disk takes, for people",
     "stores/sqlite/live_channel.py": "how long a watcher's interest is remembered, across processes",
     "stores/sqlite/write_ahead_log.py": "how long it waits for readers of the log",
 }

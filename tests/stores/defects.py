@@ -3,6 +3,7 @@
 from tests.house.defect import Defect, replacing, rewriting
 
 from adjourn.stores import tickets
+from adjourn.stores.inbox_terms import InboxWalk
 from adjourn.stores.memory import transaction as memory_book
 from adjourn.stores.rules import commit as commits
 from adjourn.stores.rules import creation
@@ -91,7 +92,7 @@ RULES: dict[str, Defect] = {
     ),
     "inbox_look_without_end": Defect(
         "a filtered inbox is gone through in larger and larger looks, and others wait",
-        rewriting(sqlite_lists, "inbox_looks", "min(most * 4, LOOK)", "most * 4"),
+        rewriting(InboxWalk, "looks", "min(count * 4, most)", "count * 4"),
         "tests/stores/test_list_plans.py::"
         "test_no_look_at_an_inbox_takes_longer_because_more_wait_though_nobody_asked_for_that[True]",
     ),

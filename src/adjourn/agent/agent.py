@@ -117,14 +117,8 @@ class Agent(Definition[T]):
                 f"agent {name!r}: instructions= must be a string or a function, got {instructions!r}"
             )
         check_on_change(on_change)
-        self.name, self.policy, self.stop, self.retries, self.on_change = (
-            name,
-            policy,
-            guarded(stop, GUARD),
-            retries,
-            on_change,
-        )
-        self.instructions = instructions
+        self.name, self.policy, self.instructions = name, policy, instructions
+        self.stop, self.retries, self.on_change = guarded(stop, GUARD), retries, on_change
         if settings:
             self.settings = dict(settings)
         else:

@@ -27,6 +27,7 @@ from adjourn.core.signatures import is_genuine
 from adjourn.core.standing_decision import under
 from adjourn.core.state import Call, State
 from adjourn.core.stop_conditions import (
+    Leaf,
     MaxTime,
     Progress,
     Stop,
@@ -364,16 +365,7 @@ class Conversations:
         if isinstance(leaf, MaxTime) or tripped.action == "stop":
             self.cut_off(thread, plan)
         if tripped.action == "pause":
-            if not is_open(state, "limit"):
-                payload = {
-                    "limit": leaf.budget,
-                    "condition": leaf.name,
-                    "question": f"{leaf.name} is reached. Go on?",
-                }
-                step = limit_step(leaf.name, path)
-                plan.ask(
-                    Asked(i=state.next_interrupt(step), kind="limit", step=step, payload=payload)
-                )
+            ask_to_go_on(state, leaf, limit_step(leaf.name, path), plan)
         else:
             plan.facts.append(
                 Returned(call=thread.path, error=f"stopped by {leaf.name}; so far: {thread.text}")
@@ -463,6 +455,16 @@ def cut_in_time(
 def is_open(state: State, *kinds: str) -> bool:
     """Whether an interrupt of one of these kinds is open."""
     return any(opened.record.kind in kinds for opened in state.open.values())
+
+
+def ask_to_go_on(state: State, leaf: Leaf, step: str, plan: Plan) -> None:
+    """Ask a person whether to pass a limit that is reached, unless one of this kind is asked
+    already."""
+    if is_open(state, "limit"):
+        return
+    question = f"{leaf.name} is reached. Go on?"
+    payload = {"limit": leaf.budget, "condition": leaf.name, "question": question}
+    plan.ask(Asked(i=state.next_interrupt(step), kind="limit", step=step, payload=payload))
 
 
 def _next_call(

@@ -11,7 +11,7 @@ from adjourn.cli.error_report import error_json
 from adjourn.cli.interrupt_lookup import find, find_decidable, full_digest
 from adjourn.cli.opened_database import address_of
 from adjourn.cli.person import Person
-from adjourn.cli.terminal.console import err, out, print_json, remark, say
+from adjourn.cli.terminal.console import err, give, out, print_json, remark, say
 from adjourn.cli.terminal.format import brief
 from adjourn.cli.terminal.interrupt import list_line, title
 from adjourn.cli.terminal.prompt import agreed
@@ -52,8 +52,7 @@ class Alike:
             number = self.count
         else:
             number = 1
-        if as_json:
-            print_json({"ref": self.like.ref, "count": number, "dry_run": True})
+        if give(as_json, {"ref": self.like.ref, "count": number, "dry_run": True}):
             return
         out().print(f"Would retry {number}: {brief(visible(title(self.like)))}")
         remark("Nothing was retried.")

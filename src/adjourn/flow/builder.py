@@ -205,12 +205,8 @@ class OpenBlock:
     """A `for_each`, `if_` or `match` that is being written."""
 
     def __init__(self, chain: Chain, kind: str, name: str, concurrency: int = 0) -> None:
-        self.chain, self.kind, self.name, self.concurrency = (
-            chain,
-            kind,
-            checked_name(name, "a name"),
-            concurrency,
-        )
+        self.chain, self.kind, self.concurrency = chain, kind, concurrency
+        self.name = checked_name(name, "a name")
         self.tests: list[Any] = []
         self.bodies: list[Node] = []
         self.rest: Node | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from adjourn.agent.conversations import Conversations, cut_in_time, is_open
+from adjourn.agent.conversations import Conversations, ask_to_go_on, cut_in_time, is_open
 from adjourn.bodies.step_dispatch import perform_body
 from adjourn.core.action_digest import action_digest
 from adjourn.core.call import Call, Phase
@@ -187,17 +187,7 @@ class FlowProgram:
             return
         if isinstance(leaf, MaxTime):
             plan.abort |= {"model"}
-        if not is_open(state, "limit"):
-            payload = {
-                "limit": leaf.budget,
-                "condition": leaf.name,
-                "question": f"{leaf.name} is reached. Go on?",
-            }
-            plan.ask(
-                Asked(
-                    i=state.next_interrupt(leaf.name), kind="limit", step=leaf.name, payload=payload
-                )
-            )
+        ask_to_go_on(state, leaf, leaf.name, plan)
 
     # Agents
 

@@ -98,19 +98,9 @@ class Advancer:
         self._handing: set[asyncio.Task[None]] = set()
         self._writing: set[asyncio.Task[None]] = set()
         self._time = StoreTime(clock)
-        self._store, self._feed, self._clock, self._fitness, self._slots = (
-            store,
-            feed,
-            clock,
-            fitness,
-            slots,
-        )
-        self._resources, self._ttl, self._grace, self._max_deaths = (
-            resources,
-            ttl,
-            grace,
-            max_deaths,
-        )
+        self._store, self._feed, self._clock = store, feed, clock
+        self._fitness, self._slots, self._resources = fitness, slots, resources
+        self._ttl, self._grace, self._max_deaths = ttl, grace, max_deaths
         self.trust = trust
         if trust:
             self._ring: int = trust.deciders.version

@@ -46,13 +46,8 @@ class WakeRelay:
         every: float = 1.0,
         clock: Clock | None = None,
     ) -> None:
-        self._store, self._hand, self._take, self._hold, self._every = (
-            store,
-            hand,
-            take,
-            hold,
-            every,
-        )
+        self._store, self._hand = store, hand
+        self._take, self._hold, self._every = take, hold, every
         self._clock = clock or SystemClock()
 
     async def once(self) -> int:

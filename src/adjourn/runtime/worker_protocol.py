@@ -23,11 +23,8 @@ class RunWorker:
 
     def __init__(self, advancer: Advancer) -> None:
         self.advancer, self.id = advancer, advancer.id
-        self.earlier, self.errors, self.refusals = (
-            advancer.earlier,
-            advancer.errors,
-            advancer.refusals,
-        )
+        self.earlier, self.errors = advancer.earlier, advancer.errors
+        self.refusals = advancer.refusals
         self.left = advancer.left
 
     def register(self, program: Program, *, work: bool = True) -> None:

@@ -41,13 +41,8 @@ class Problem(Exception):
         headers: dict[str, str] | None = None,
         more: dict[str, Any] | None = None,
     ) -> None:
-        self.status, self.code, self.detail, self.headers, self.more = (
-            status,
-            code,
-            detail,
-            headers or {},
-            more or {},
-        )
+        self.status, self.code, self.detail = status, code, detail
+        self.headers, self.more = headers or {}, more or {}
         super().__init__(detail)
 
 

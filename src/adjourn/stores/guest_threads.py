@@ -8,11 +8,13 @@ its own run has not ended: then that run's journal holds the same.
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from itertools import starmap
 from typing import Protocol
 
 import msgspec
 
 from adjourn.errors import RunErased, RunPruned
+from adjourn.stores.rows import Rows, first_column
 
 LAST = "\x7f"
 """Comes after every character of a key."""
@@ -107,6 +109,52 @@ class GuestThreads(Protocol):
         """Delete `threads`, all their rows; how many there were. `idle`: only those that were changed
         last before this time and belong to no run. Their bytes go with the next scrub of what was pruned."""
         ...
+
+
+class TableThreads:
+    """What of `GuestThreads` in tables is read. Every database has statements of its own."""
+
+    _version: str
+    _in_order: str
+    _named: str
+    _tagged: str
+    _threads: str
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    async def version(self, thread: str) -> int:
+        """See `GuestThreads.version`."""
+        for (version,) in await self._rows(self._version, thread=thread):
+            return version
+        return 0
+
+    async def rows(
+        self, thread: str, prefix: str, *, before: str = "", newest: int = 0
+    ) -> list[ThreadRow]:
+        """See `GuestThreads.rows`."""
+        sql = self._in_order
+        if newest:
+            sql = f"{sql} desc limit {int(newest)}"
+        found = await self._rows(sql, thread=thread, prefix=prefix, last=LAST, before=before)
+        return list(starmap(ThreadRow, found))
+
+    async def named(self, thread: str, keys: Sequence[str]) -> list[ThreadRow]:
+        """See `GuestThreads.named`."""
+        found = await self._rows(self._named, thread=thread, keys=list(keys))
+        return list(starmap(ThreadRow, found))
+
+    async def tagged(self, tags: Sequence[str]) -> list[tuple[str, str]]:
+        """See `GuestThreads.tagged`."""
+        found = await self._rows(self._tagged, tags=list(tags))
+        return [(thread, key) for thread, key in found]
+
+    async def threads(
+        self, after: str = "", limit: int = 100, *, idle: float | None = None
+    ) -> list[str]:
+        """See `GuestThreads.threads`."""
+        found = await self._rows(self._threads, after=after, limit=limit, idle=idle)
+        return first_column(found)
 
 
 class KeepsThreads(Protocol):

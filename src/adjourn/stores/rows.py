@@ -1,11 +1,15 @@
 """What stores make of the rows that a database gives, whatever database it is."""
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from adjourn.core.record_codec import parse
 from adjourn.core.records import AnyRecord
 
+Ask = Callable[[Callable[[Any], Any]], Awaitable[Any]]
+"""Lets a thread of a store do something with a connection that reads."""
+Rows = Callable[..., Awaitable[list[tuple[Any, ...]]]]
+"""Gives the rows of a statement with these values, by their names."""
 BESIDE = (
     "run_key",
     "interrupt",

@@ -13,6 +13,7 @@ from adjourn.core.records import AnyRecord, Fact, Forked, Move, Released, Starte
 from adjourn.errors import UnknownRun
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Erasure, Hold, Pruning
+from adjourn.stores.fleet import Misfit, WorkerCard
 from adjourn.stores.item_note import ItemNote
 from adjourn.stores.outbox import DeliveryAttempt, Endpoint, Notification, Wake
 from adjourn.stores.protocol import Committed, Halt, Lease
@@ -27,6 +28,7 @@ from adjourn.stores.rules import seals as sealing
 from adjourn.stores.rules import signatures as signing
 from adjourn.stores.rules import tickets as ticketing
 from adjourn.stores.rules.reads_and_writes import NOTHING
+from adjourn.stores.rules.roster import listing
 from adjourn.stores.rules.transaction import Each, Find, StoreRule, Whole
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.seals import MOST, Seal
@@ -40,6 +42,8 @@ class Ruled:
     """What every store that is made of rules has in common."""
 
     wraps_with: "KeyRing | None" = None
+
+    now: Callable[[], float]
 
     if TYPE_CHECKING:
 
@@ -247,7 +251,14 @@ class Ruled:
         """See `Store.hold`."""
         return await self._write(holds.holding(scope, by, reason, lift, origin))
 
-    async def _require_seals(self, required: bool, by: str, origin: str) -> bool:
+    async def _says(self, key: str) -> bool:
+        """Whether decisions must carry a seal (`signed`), or wakes are wanted (`wakes`)."""
+        raise NotImplementedError
+
+    async def signed(self, required: bool | None = None, *, by: str = "", origin: str = "") -> bool:
+        """See `Store.signed`."""
+        if required is None:
+            return await self._says("signed")
         return await self._write(signing.requiring_seals(required, by, origin), ring="")
 
     async def note(self, lines: Sequence[Mapping[str, Any]]) -> None:
@@ -267,6 +278,26 @@ class Ruled:
         return await self._write(
             halts.halting(scope, by, reason, lift, origin), ring="" if scope else None
         )
+
+    async def roster(
+        self, put: WorkerCard | None = None, *, drop: Sequence[str] = ()
+    ) -> list[WorkerCard]:
+        """See `Store.roster`."""
+        if put is not None or drop:
+            await self._write(listing(put, drop))
+        return await self._roster()
+
+    async def _roster(self) -> list[WorkerCard]:
+        raise NotImplementedError
+
+    async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
+        """See `Store.misfits`."""
+        if put is not None:
+            await self._write(leases.misfitting(put))
+        return await self._noted_misfits(runs)
+
+    async def _noted_misfits(self, runs: Sequence[str]) -> list[Misfit]:
+        raise NotImplementedError
 
     async def endpoints(
         self, put: Endpoint | None = None, *, drop: str = "", by: str = "", origin: str = ""
@@ -289,7 +320,10 @@ class Ruled:
             return await self._write(outbox.taking(take, hold, but))
         return []
 
-    async def _want_wakes(self, wanted: bool, by: str, origin: str) -> bool:
+    async def waking(self, wanted: bool | None = None, *, by: str = "", origin: str = "") -> bool:
+        """See `Store.waking`."""
+        if wanted is None:
+            return await self._says("wakes")
         return await self._write(waking.wanting(wanted, by, origin))
 
     async def wakes(

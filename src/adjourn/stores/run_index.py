@@ -5,7 +5,7 @@ An entry is made of a run's journal after the run came to rest, in a transaction
 step waits for it. It is extended by the records that came since, and goes with the run's content.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -14,6 +14,7 @@ from adjourn.core.approval_votes import Vote
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.status import RunStatus, Status, run_status
 from adjourn.core.usage import Usage
+from adjourn.stores.rows import Rows
 from adjourn.stores.run_row import RunRow
 
 MARK, VALUE = "\x1e", "\x1f"
@@ -213,3 +214,48 @@ def count_of(row: Sequence[Any]) -> CountedRun:
         found = RunFacts()
     shown = run_status(Status(status), failed=0 < opens == errors, stopped=bool(stopped))
     return CountedRun(number, program, shown, created_at, found)
+
+
+class TableRunIndex:
+    """What of a `RunIndex` in tables is read. Every database has statements and rows of its own."""
+
+    _stale: str
+    _began: str
+    _entries: str
+    _counts: str
+
+    def __init__(self, rows: Rows, row: Callable[[Sequence[Any]], RunRow]) -> None:
+        self._rows, self._row = rows, row
+
+    async def stale(self, limit: int) -> list[tuple[RunRow, RunEntry | None]]:
+        """See `RunIndex.stale`."""
+        return await self._known(self._stale, limit=limit)
+
+    async def entries(
+        self, since: float, until: float, *, after: str = "", limit: int = 100
+    ) -> list[tuple[RunRow, RunEntry]]:
+        """See `RunIndex.entries`."""
+        found = await self._known(self._began, since=since, until=until, after=after, limit=limit)
+        return [(row, entry or RunEntry(row.id)) for row, entry in found]
+
+    async def counts(
+        self,
+        since: float,
+        until: float,
+        *,
+        after: int = 0,
+        limit: int = 500,
+        label: tuple[str, str] | None = None,
+    ) -> list[CountedRun]:
+        """See `RunIndex.counts`."""
+        values = {"since": since, "until": until, "after": after, "limit": limit}
+        name, value = label or ("", "")
+        return list(map(count_of, await self._rows(self._counts, **values, name=name, value=value)))
+
+    async def _known(self, sql: str, **values: Any) -> list[tuple[RunRow, RunEntry | None]]:
+        rows = list(map(self._row, await self._rows(sql, **values)))
+        ids = {row.n: row.id for row in rows}
+        known: dict[int, RunEntry] = {}
+        for entry in await self._rows(self._entries, runs=list(ids)):
+            known[entry[0]] = entry_of(ids[entry[0]], entry)
+        return [(row, known.get(row.n)) for row in rows]

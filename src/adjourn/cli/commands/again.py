@@ -17,7 +17,7 @@ from adjourn.cli.program_loader import program_of
 from adjourn.cli.rehearsal import Rehearsal
 from adjourn.cli.run_request import Data, NewId, input_of
 from adjourn.cli.tenant_option import tenant
-from adjourn.cli.terminal.console import out, print_json, remark, say
+from adjourn.cli.terminal.console import give, out, remark, say
 from adjourn.cli.terminal.format import DIM, arguments, exact
 from adjourn.cli.terminal.hints import command
 from adjourn.core.status import RunStatus
@@ -100,17 +100,17 @@ def again(
 
     before, new, done = asyncio.run(work())
     wanted = before.input if changed is MISSING else changed
-    if as_json:
-        print_json(
-            {
-                "run_id": new,
-                "again_of": before.run_id,
-                "agent": before.agent,
-                "input": wanted,
-                "stays": done,
-                "dry_run": dry_run,
-            }
-        )
+    if give(
+        as_json,
+        {
+            "run_id": new,
+            "again_of": before.run_id,
+            "agent": before.agent,
+            "input": wanted,
+            "stays": done,
+            "dry_run": dry_run,
+        },
+    ):
         return
     if dry_run:
         out().print(f"Would start {visible(before.agent)} with {exact(wanted)}")

@@ -17,7 +17,7 @@ from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import Db, Json, option
 from adjourn.cli.suggestions import check_lines_of
-from adjourn.cli.terminal.console import out, print_json, remark, to_json
+from adjourn.cli.terminal.console import give, out, print_json, remark, to_json
 from adjourn.cli.terminal.format import DIM, short_id
 from adjourn.cli.terminal.hints import typed_again
 from adjourn.cli.times import past_time
@@ -143,8 +143,7 @@ def show(
         return await entries(rt.store, lines)
 
     lines = with_runtime(db, work)
-    if as_json:
-        print_json(lines)
+    if give(as_json, lines):
         return
     if as_csv:
         sys.stdout.write(csv_of(lines))
@@ -298,10 +297,7 @@ def anchor(key: Key = None, db: Db = None, as_json: Json = False) -> None:
     """
     keys = _keys(key)
     made = with_runtime(db, lambda rt: rt.audit_anchor(), audit_key=keys)
-    if as_json:
-        print_json(made.as_json())
-    else:
-        out().print(str(made))
+    give(as_json, made.as_json(), str(made))
     if not made.kid:
         remark("It is not signed. Whoever gets it must trust the way it came.")
 

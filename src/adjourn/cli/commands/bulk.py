@@ -17,10 +17,11 @@ from adjourn.cli.options import (
     Reason,
     RequestId,
     StatusFilter,
+    option,
 )
 from adjourn.cli.person import person
 from adjourn.cli.suggestions import check_runs_of
-from adjourn.cli.terminal.console import is_attended, out, print_json, remark
+from adjourn.cli.terminal.console import give, is_attended, out, remark
 from adjourn.cli.terminal.format import DIM, count, status_mark
 from adjourn.cli.terminal.prompt import agreed
 from adjourn.core.status import RunStatus
@@ -53,12 +54,7 @@ def bulk(
     status: StatusFilter = "",
     agent: AgentFilter = "",
     search: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT",
-            help="Only runs with these words or keys, as in `adjourn runs`.",
-            show_default=False,
-        ),
+        str, option("TEXT", "Only runs with these words or keys, as in `adjourn runs`.")
     ] = "",
     every: Annotated[bool, typer.Option("--all", help="All runs; nothing else is asked.")] = False,
     reason: Reason = "",
@@ -123,8 +119,7 @@ def _agree(verb: BulkVerb, found: list[BulkOutcome]) -> None:
 
 
 def _print(outcomes: list[BulkOutcome], as_json: bool, *, would: bool) -> None:
-    if as_json:
-        print_json([_data(one, would) for one in outcomes])
+    if give(as_json, [_data(one, would) for one in outcomes]):
         return
     terminal = out()
     for one in outcomes:

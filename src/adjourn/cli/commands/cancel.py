@@ -10,7 +10,7 @@ from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, DryRun, Json, Reason, RequestId, RunId, Wait, Yes
 from adjourn.cli.person import person
-from adjourn.cli.terminal.console import Line, is_attended, out, print_json, remark, say
+from adjourn.cli.terminal.console import Line, give, is_attended, out, remark, say
 from adjourn.cli.terminal.format import arguments
 from adjourn.cli.terminal.hints import command
 from adjourn.cli.terminal.prompt import agreed
@@ -108,8 +108,7 @@ def _meant(db: str | None, run: str, yes: bool) -> Found:
 
 
 def _print_found(found: Found, as_json: bool) -> None:
-    if as_json:
-        print_json({**msgspec.to_builtins(found), "dry_run": True})
+    if give(as_json, {**msgspec.to_builtins(found), "dry_run": True}):
         return
     if found.preview is None:
         state = _AS_IT_IS.get(found.status, f"is {found.status}, and cannot be cancelled")

@@ -31,7 +31,7 @@ from adjourn.cli.opened_database import VARIABLE, address_of, with_runtime
 from adjourn.cli.options import By, Digest, Json, Note, Program, Resources, option, who
 from adjourn.cli.person import Person, person
 from adjourn.cli.program_loader import program_of, resources_of
-from adjourn.cli.terminal.console import out, print_json, print_line, remark, say, to_json
+from adjourn.cli.terminal.console import give, out, print_line, remark, say, to_json
 from adjourn.cli.terminal.format import DIM, status_mark
 from adjourn.cli.terminal.hints import DIGITS, command
 from adjourn.cli.terminal.interrupt import item_of, list_line, render
@@ -106,8 +106,7 @@ def show(file: File, db: KeyDb = None, as_json: Json = False) -> None:
     data = _read(file, db)
     saved = Checkpoint.from_json(data)
     envelope = unseal(data, key_ring()).envelope
-    if as_json:
-        print_json(_shown(saved, envelope))
+    if give(as_json, _shown(saved, envelope)):
         return
     terminal, state = out(), saved.state
     facts = [

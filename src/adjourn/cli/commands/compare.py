@@ -10,7 +10,7 @@ from adjourn.cli.error_report import says
 from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import Db, Json
-from adjourn.cli.terminal.console import out, print_json, remark
+from adjourn.cli.terminal.console import give, out, remark
 from adjourn.cli.terminal.format import DIM, arguments, brief, count, duration, exact, money
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.run_comparison import ComparedRun, ComparedStep, RunComparison, StepPair
@@ -50,8 +50,7 @@ def compare(
         return await rt.compare((await find_run(rt, run)).id, (await find_run(rt, other)).id)
 
     found = with_runtime(db, work)
-    if as_json:
-        print_json(found)
+    if give(as_json, found):
         return
     _print_runs(found)
     for pair in found.steps:

@@ -15,7 +15,7 @@ from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, DryRun, Json, Reason, RequestId, RunId, Wait, option
 from adjourn.cli.person import person
 from adjourn.cli.terminal.activity_line import activity_line
-from adjourn.cli.terminal.console import out, print_json
+from adjourn.cli.terminal.console import give, out
 from adjourn.cli.terminal.console import say as tell
 from adjourn.cli.terminal.format import DIM, EXIT, status_mark
 from adjourn.cli.terminal.halt_line import (
@@ -59,9 +59,7 @@ def steer(
         return await load_run(rt, handle.id, list(await rt.halts()))
 
     seen = with_runtime(db, work).view
-    if as_json:
-        print_json(seen)
-    else:
+    if not give(as_json, seen):
         doing = (visible(activity_line(seen)), DIM)
         out().print(
             Text.assemble(status_mark(seen.status), "  ", visible(seen.run_id), "  ", doing)
@@ -128,8 +126,7 @@ def accept(
         return handle.id, await handle.accept(by=name, request_id=request_id)
 
     id, changed = with_runtime(db, work)
-    if as_json:
-        print_json({"run_id": id, "accepted": list(changed), "by": name})
+    if give(as_json, {"run_id": id, "accepted": list(changed), "by": name}):
         return
     out().print(Text.assemble("accepted  ", visible(id)))
     for what in changed:
@@ -153,8 +150,7 @@ def chapter(
         return handle.id, await handle.continue_as_new(by=name, why=reason)
 
     id, seq = with_runtime(db, work)
-    if as_json:
-        print_json({"run_id": id, "seq": seq, "by": name})
+    if give(as_json, {"run_id": id, "seq": seq, "by": name}):
         return
     out().print(Text.assemble("new chapter  ", visible(id), f"  begins at record {seq}"))
 

@@ -18,7 +18,7 @@ from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import address_of, database_of, with_runtime
 from adjourn.cli.options import By, Db, Json, Reason, option
 from adjourn.cli.person import person
-from adjourn.cli.terminal.console import out, print_json, remark, say
+from adjourn.cli.terminal.console import give, out, print_json, remark, say
 from adjourn.cli.terminal.format import DIM, count
 from adjourn.cli.terminal.hints import command, quoted
 from adjourn.errors import Conflict, Invalid, StoreError
@@ -69,8 +69,7 @@ def info(db: Db = None, as_json: Json = False) -> None:
         "bytes": database.size,
         **database.counts(),
     }
-    if as_json:
-        print_json(found)
+    if give(as_json, found):
         return
     rows = [
         ("path", visible(database.where)),
@@ -177,9 +176,7 @@ def backup(
         "bytes": copy.size,
         **{k: v for k, v in copy.counts().items() if k != "statuses"},
     }
-    if as_json:
-        print_json(found)
-    else:
+    if not give(as_json, found):
         out().print(visible(target))
         runs, records = count(found["runs"], "run"), count(found["records"], "record")
         remark(
@@ -207,8 +204,7 @@ def copy(
     name = person(source, by, right="admin", what="copying a database").name
     origin = f"{socket.gethostname()}:{os.getpid()}"
     done = asyncio.run(transfer(address_of(source), address_of(target), by=name, origin=origin))
-    if as_json:
-        print_json(msgspec.to_builtins(done))
+    if give(as_json, msgspec.to_builtins(done)):
         return
     runs, records = count(done.runs, "run"), count(done.records, "record")
     out().print(
@@ -245,8 +241,7 @@ def restore(
         raise Invalid(f"{without_password(address)!r} is not a file", advice=PUT_BACK)
     name = person(db, by, right="admin", what="restoring a backup").name
     done = asyncio.run(restored_from(backup, path, by=name))
-    if as_json:
-        print_json(asdict(done))
+    if give(as_json, asdict(done)):
         return
     out().print(visible(done.path))
     held = f"{count(done.held, 'run')} of {done.runs:,} paused"
@@ -279,8 +274,7 @@ def restored(db: Db = None, by: By = None, as_json: Json = False) -> None:
     database_of(db)
     name = person(db, by, right="admin", what="restoring a backup").name
     done = asyncio.run(_held(address, name))
-    if as_json:
-        print_json(asdict(done))
+    if give(as_json, asdict(done)):
         return
     out().print(
         f"{count(done.held, 'run')} of {done.runs:,} paused; the last record is of {when(done.taken)}."
@@ -351,8 +345,7 @@ def prune(
             dry_run=dry_run,
         ),
     )
-    if as_json:
-        print_json({**msgspec.to_builtins(done), "dry_run": dry_run})
+    if give(as_json, {**msgspec.to_builtins(done), "dry_run": dry_run}):
         return
     if dry_run:
         what = "would be pruned"
@@ -381,14 +374,10 @@ def scrub(db: Db = None, as_json: Json = False) -> None:
     reader prevents it."""
     database_of(db)
     done = with_runtime(db, lambda rt: rt.scrub())
-    if as_json:
-        print_json({"scrubbed": done})
-    else:
-        out().print(
-            "What was erased or pruned is in no byte of the files."
-            if done
-            else "Somebody who reads holds a part of it."
-        )
+    told = "What was erased or pruned is in no byte of the files."
+    if not done:
+        told = "Somebody who reads holds a part of it."
+    give(as_json, {"scrubbed": done}, told)
     if not done:
         remark(f"Once more: {command(db, 'db', 'scrub')}")
         raise typer.Exit(1)
@@ -404,10 +393,8 @@ def rewrap(db: Db = None, as_json: Json = False) -> None:
     database_of(db)
     ring = ring_from_environment()
     done: int = with_runtime(db, lambda rt: cast("Ruled", rt.store).rewrap(ring))
-    if as_json:
-        print_json({"rewrapped": done})
-    else:
-        out().print(f"{count(done, 'key')} wrapped with the first key of the ring.")
+    wrapped = f"{count(done, 'key')} wrapped with the first key of the ring."
+    give(as_json, {"rewrapped": done}, wrapped)
 
 
 @app.command()

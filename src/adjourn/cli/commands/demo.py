@@ -17,7 +17,7 @@ from rich.text import Text
 from adjourn.cli.browser import opened
 from adjourn.cli.error_report import says
 from adjourn.cli.options import Json, who
-from adjourn.cli.terminal.console import err, is_attended, out, print_json, remark, say
+from adjourn.cli.terminal.console import err, give, is_attended, out, remark, say
 from adjourn.cli.terminal.format import DIM
 from adjourn.cli.terminal.interrupt import look, render
 from adjourn.cli.terminal.prompt import DecideLater, decide
@@ -130,15 +130,14 @@ async def _check(folder: Path, as_json: bool, *, serves: bool, asks: bool) -> No
         checks = DemoChecks(on, controls, lambda line: talk.print(Text(visible(line))), decider)
         await checks.run()
         seconds = round(time.monotonic() - began, 3)
-        if as_json:
-            print_json(
-                {
-                    "checks": checks.count,
-                    "seconds": seconds,
-                    "ledger": [asdict(entry) for entry in on.ledger],
-                }
-            )
-        else:
+        if not give(
+            as_json,
+            {
+                "checks": checks.count,
+                "seconds": seconds,
+                "ledger": [asdict(entry) for entry in on.ledger],
+            },
+        ):
             talk.print(f"{checks.count} checks passed in {seconds:.1f} s.")
 
 

@@ -14,7 +14,7 @@ from adjourn.cli.doctor.finding import Finding, exit_of, fine, look, print_findi
 from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import address_of
 from adjourn.cli.options import Db, Json
-from adjourn.cli.terminal.console import out, print_json
+from adjourn.cli.terminal.console import give, out
 from adjourn.errors import StoreError
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.address import (
@@ -51,9 +51,7 @@ def doctor(
         return [finding async for finding in _all(db, deep)]
 
     found = asyncio.run(examine())
-    if as_json:
-        print_json({"ok": not exit_of(found), "findings": [f.as_json() for f in found]})
-    else:
+    if not give(as_json, {"ok": not exit_of(found), "findings": [f.as_json() for f in found]}):
         print_findings(found, out())
     raise typer.Exit(exit_of(found))
 

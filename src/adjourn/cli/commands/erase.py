@@ -12,7 +12,7 @@ from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, DryRun, Json, RunId, Yes, option
 from adjourn.cli.person import person
-from adjourn.cli.terminal.console import is_attended, out, print_json, remark
+from adjourn.cli.terminal.console import give, is_attended, out, remark
 from adjourn.cli.terminal.console import say as tell
 from adjourn.cli.terminal.format import count
 from adjourn.cli.terminal.hints import command
@@ -63,9 +63,7 @@ def erase(
     done = with_runtime(
         db, lambda rt: rt.erase(id, by=name, reason=reason, whole=whole, scrub=scrub)
     )
-    if as_json:
-        print_json(msgspec.to_builtins(done))
-    else:
+    if not give(as_json, msgspec.to_builtins(done)):
         for turn in (done.run, *done.turns):
             out().print(
                 Text.assemble(
@@ -99,8 +97,7 @@ def _found(db: str | None, run: str) -> tuple[str, str]:
 
 def _print_wanted(db: str | None, run: str, whole: bool, as_json: bool) -> None:
     id, title = _found(db, run)
-    if as_json:
-        print_json({"run_id": id, "title": title, "whole": whole, "dry_run": True})
+    if give(as_json, {"run_id": id, "title": title, "whole": whole, "dry_run": True}):
         return
     more = ", and every other run of its conversation" if whole else ""
     out().print(f"Would erase {visible(id)}{more}: {visible(title)}")
@@ -175,8 +172,7 @@ def hold(
 
 
 def _print_holds(holds: list[Hold], as_json: bool) -> None:
-    if as_json:
-        print_json([msgspec.to_builtins(held) for held in holds])
+    if give(as_json, [msgspec.to_builtins(held) for held in holds]):
         return
     for held in holds:
         out().print(

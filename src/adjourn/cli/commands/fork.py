@@ -11,7 +11,7 @@ from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, Json, RunId, SigningKeyFile, option
 from adjourn.cli.person import person
-from adjourn.cli.terminal.console import out, print_json, remark
+from adjourn.cli.terminal.console import give, out, remark
 from adjourn.cli.terminal.format import arguments
 from adjourn.core.fork import boundaries
 from adjourn.core.records import AnyRecord, Forked
@@ -77,8 +77,7 @@ def fork(
         return fork_of(await _records(rt, made.id), wanted)
 
     made = with_runtime(db, work, signing_key=signing_key or None)
-    if as_json:
-        print_json(made)
+    if give(as_json, made):
         return
     out().print(visible(made.run_id))
     remark(f"Cut from {visible(made.forked_from)} after record {made.at}.")

@@ -34,7 +34,7 @@ from adjourn.cli.options import (
 )
 from adjourn.cli.person import Person, person
 from adjourn.cli.standing_options import Lasts, Stands, Times, Where, standing_terms
-from adjourn.cli.terminal.console import is_attended, is_read, out, print_json, remark, say
+from adjourn.cli.terminal.console import give, is_attended, is_read, out, print_json, remark, say
 from adjourn.cli.terminal.format import DIM, EXIT
 from adjourn.cli.terminal.hints import how_to_decide
 from adjourn.cli.terminal.interrupt import Item, list_line, look, render
@@ -87,9 +87,7 @@ def inbox(
         return await look(rt, (await find(rt, address_of(db), given)).interrupt)
 
     seen = with_runtime(db, work)
-    if as_json:
-        print_json(seen.view)
-    else:
+    if not give(as_json, seen.view):
         terminal = out()
         terminal.print(*render(seen, terminal.width), "")
     sys.stdout.flush()

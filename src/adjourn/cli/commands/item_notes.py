@@ -12,7 +12,7 @@ from adjourn.cli.opened_database import address_of, with_runtime
 from adjourn.cli.options import By, Db, InterruptId, Json
 from adjourn.cli.person import deciders, person
 from adjourn.cli.suggestions import check_known
-from adjourn.cli.terminal.console import out, print_json, remark
+from adjourn.cli.terminal.console import give, out, remark
 from adjourn.cli.terminal.format import duration
 from adjourn.cli.times import seconds_until
 from adjourn.core.interrupt import Interrupt
@@ -39,9 +39,7 @@ def _leave(
         return said, data, interrupt.ref
 
     said, data, ref = with_runtime(db, work)
-    if as_json:
-        print_json({"item": ref, **data})
-    else:
+    if not give(as_json, {"item": ref, **data}):
         out().print(Text(said))
         remark(ref)
 

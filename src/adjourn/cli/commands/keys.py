@@ -10,7 +10,7 @@ import typer
 from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, Json, option, who
-from adjourn.cli.terminal.console import out, print_json, remark
+from adjourn.cli.terminal.console import give, remark
 from adjourn.driver.decider_keys import SigningKey
 from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import Invalid
@@ -102,10 +102,11 @@ def require(
         return await rt.store.signed(not off, by=who(by), origin=rt.origin)
 
     required = with_runtime(db, work)
-    if as_json:
-        print_json({"required": required})
-    else:
-        out().print("Decisions must be signed." if required else "Decisions need no signature.")
+    give(
+        as_json,
+        {"required": required},
+        "Decisions must be signed." if required else "Decisions need no signature.",
+    )
 
 
 def _line(key: SigningKey, name: str, person: bool, group: list[str] | None) -> str:
@@ -121,7 +122,4 @@ def _line(key: SigningKey, name: str, person: bool, group: list[str] | None) -> 
 
 
 def _print(key: SigningKey, file: Path, line: str, as_json: bool) -> None:
-    if as_json:
-        print_json({"file": str(file), "kid": key.kid, "line": line})
-    else:
-        out().print(visible(line))
+    give(as_json, {"file": str(file), "kid": key.kid, "line": line}, visible(line))

@@ -11,7 +11,7 @@ from adjourn.cli.extras import needs
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, Json
 from adjourn.cli.person import person
-from adjourn.cli.terminal.console import columns, out, print_json, remark, say, widths
+from adjourn.cli.terminal.console import columns, give, out, print_json, remark, say, widths
 from adjourn.errors import Conflict, Invalid, NotFound
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.outbox import Endpoint
@@ -108,8 +108,7 @@ def add(
         return ""
 
     secret = _work(db, by, "adding who is told", work)
-    if as_json:
-        print_json({"name": name, "secret": secret})
+    if give(as_json, {"name": name, "secret": secret}):
         return
     out().print(Text(f"{name} is told from now on."))
     if secret:
@@ -127,8 +126,7 @@ def list_told(db: Db = None, as_json: Json = False, by: By = None) -> None:
         return [EndpointView.of(one) for one in await store.endpoints() if one.url]
 
     found = _work(db, by, "seeing who is told", work)
-    if as_json:
-        print_json(found)
+    if give(as_json, found):
         return
     if not found:
         say(Text("Nobody is told. `adjourn notify add NAME` adds a webhook, a room or a mailbox."))
@@ -155,10 +153,7 @@ def remove(name: Name, db: Db = None, as_json: Json = False, by: By = None) -> N
         await store.endpoints(drop=name, by=who)
 
     _work(db, by, "removing who is told", work)
-    if as_json:
-        print_json({"name": name})
-    else:
-        out().print(Text(f"{name} is told nothing more."))
+    give(as_json, {"name": name}, Text(f"{name} is told nothing more."))
 
 
 @app.command()

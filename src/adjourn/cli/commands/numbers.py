@@ -10,7 +10,7 @@ from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, Json, option
 from adjourn.cli.person import person
-from adjourn.cli.terminal.console import numbered, out, print_json, print_table, remark
+from adjourn.cli.terminal.console import give, numbered, out, print_table, remark
 from adjourn.cli.terminal.format import count, duration, money
 from adjourn.cli.times import past_time
 from adjourn.runtime.runtime import Runtime
@@ -70,8 +70,7 @@ def numbers(
         return await rt.numbers(past_time(since, now), end, offset=_offset(now), people=shown)
 
     found = with_runtime(db, work)
-    if as_json:
-        print_json(found)
+    if give(as_json, found):
         return
     _print_sentences(found)
     if times:

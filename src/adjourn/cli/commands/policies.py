@@ -7,7 +7,7 @@ import typer
 from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import Db, Json, option
-from adjourn.cli.terminal.console import print_json, print_table, remark
+from adjourn.cli.terminal.console import give, print_table, remark
 from adjourn.cli.terminal.format import count
 from adjourn.cli.times import past_time
 from adjourn.runtime.runtime import Runtime
@@ -34,8 +34,7 @@ def policies_(
         return await policies(rt.store, rules_of(rt.programs), start)
 
     found = with_runtime(db, work)
-    if as_json:
-        print_json(found)
+    if give(as_json, found):
         return
     if not found.rules:
         remark("No rule has asked a person since then.")

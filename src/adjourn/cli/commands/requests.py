@@ -11,7 +11,7 @@ from adjourn.cli.error_report import says
 from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import Db, Json, RunId
-from adjourn.cli.terminal.console import out, print_json, print_table, remark
+from adjourn.cli.terminal.console import give, out, print_json, print_table, remark
 from adjourn.cli.terminal.format import DIM, arguments, count, exact
 from adjourn.cli.terminal.hints import command
 from adjourn.core.messages import AssistantMessage, Message, ToolCall, ToolResult
@@ -82,8 +82,7 @@ def requests(
 
 
 def _print_all(found: Sequence[SentRequest], as_json: bool, hint: str) -> None:
-    if as_json:
-        print_json([one.gist() for one in found])
+    if give(as_json, [one.gist() for one in found]):
         return
     print_table(HEAD, [*map(_cells, found)])
     unproved = sum(one.proof != AS_SENT for one in found)

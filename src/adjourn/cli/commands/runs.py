@@ -22,6 +22,7 @@ from adjourn.cli.suggestions import check_known, check_runs_of
 from adjourn.cli.terminal.console import (
     Terminal,
     fit,
+    give,
     is_attended,
     is_read,
     out,
@@ -110,8 +111,7 @@ def runs(
         with_runtime(db, lambda rt: RunsWatcher(rt, lambda: listed(rt), as_json=as_json).follow())
         return
     seen, halts, waiting, now = with_runtime(db, work)
-    if as_json:
-        print_json(seen)
+    if give(as_json, seen):
         return
     _print_runs(seen, waiting, now, db)
     say(*map(halt_line, halts))
@@ -185,8 +185,7 @@ def show(
 
 def _open(page: str, as_json: bool) -> None:
     """Print the address of a page, and show it to the person at this terminal."""
-    if as_json:
-        print_json({"url": page})
+    if give(as_json, {"url": page}):
         return
     out().print(visible(page))
     if is_attended():

@@ -7,7 +7,7 @@ from adjourn.cli.interrupt_lookup import find, find_run
 from adjourn.cli.opened_database import address_of, with_runtime
 from adjourn.cli.options import By, Db, InterruptId, Json, Note, RequestId, RunId
 from adjourn.cli.person import person
-from adjourn.cli.terminal.console import out, print_json, remark
+from adjourn.cli.terminal.console import give, out, remark
 from adjourn.cli.terminal.format import duration
 from adjourn.cli.terminal.hints import command
 from adjourn.runtime.runtime import Runtime
@@ -30,8 +30,7 @@ def standing(run: RunId, db: Db = None, as_json: Json = False) -> None:
         return await rt.standing(row.id), rt.store.now()
 
     found, now = with_runtime(db, work)
-    if as_json:
-        print_json(found)
+    if give(as_json, found):
         return
     if not found:
         remark("No decision of this run stands for later calls.")
@@ -81,8 +80,7 @@ def revoke(
         return found.ref, found.run_id, seq
 
     ref, run_id, seq = with_runtime(db, work)
-    if as_json:
-        print_json({"ref": ref, "run_id": run_id, "by": decider.name, "seq": seq})
+    if give(as_json, {"ref": ref, "run_id": run_id, "by": decider.name, "seq": seq}):
         return
     out().print(f"✓ Revoked by {visible(decider.name)}: {visible(ref)}")
     remark("  Its tool is asked about again.")

@@ -27,7 +27,7 @@ from adjourn.cli.run_request import (
     labels_of,
 )
 from adjourn.cli.tenant_option import tenant
-from adjourn.cli.terminal.console import out, print_json, remark, say
+from adjourn.cli.terminal.console import give, out, print_json, remark, say
 from adjourn.cli.terminal.format import DIM, exact
 from adjourn.cli.terminal.hints import command
 from adjourn.core.codec import plain
@@ -76,8 +76,7 @@ def start(
         _print_wanted(wanted, begins, as_json)
         return
     id = asyncio.run(_begin(wanted, address_of(db), name))
-    if as_json:
-        print_json({"run_id": id, "agent": wanted.program.name})
+    if give(as_json, {"run_id": id, "agent": wanted.program.name}):
         return
     out().print(visible(id))
     say(

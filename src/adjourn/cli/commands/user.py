@@ -14,7 +14,7 @@ from adjourn.cli.error_report import says
 from adjourn.cli.extras import needs
 from adjourn.cli.opened_database import address_of, check_exists, with_runtime
 from adjourn.cli.options import Db, Json, option, who
-from adjourn.cli.terminal.console import fit, out, print_json, remark
+from adjourn.cli.terminal.console import fit, give, out, remark
 from adjourn.cli.terminal.format import DIM, count
 from adjourn.cli.times import seconds_until
 from adjourn.errors import AdjournError, Invalid, NotFound
@@ -178,8 +178,7 @@ def list_users(db: Db = None, file: File = "", as_json: Json = False) -> None:
     """List the users."""
     with _users(db, file) as users:
         found = users.all()
-    if as_json:
-        print_json([_shown(user) for user in found])
+    if give(as_json, [_shown(user) for user in found]):
         return
     terminal = out()
     wide = max([4, *(len(visible(user.name)) for user in found)])
@@ -272,8 +271,7 @@ def grants(
 
 
 def _print_user(user: "User", as_json: bool) -> None:
-    if as_json:
-        print_json(_shown(user))
+    if give(as_json, _shown(user)):
         return
     named = ", ".join(map(visible, user.groups)) or "no group"
     out().print(f"{visible(user.name)}  {user.role}  {named}")
@@ -304,9 +302,7 @@ def copy_users(
             copied = old.copy_to(users, file or address_of(db))
     finally:
         old.close()
-    if as_json:
-        print_json({"users": copied})
-    else:
+    if not give(as_json, {"users": copied}):
         remark(f"{count(copied, 'user')} copied, with all keys and sessions.")
 
 
@@ -316,9 +312,7 @@ def remove(name: Name, db: Db = None, file: File = "", as_json: Json = False) ->
     """Remove a user; their keys and sessions end with the next request."""
     with _users(db, file) as users:
         users.remove(name)
-    if as_json:
-        print_json({"removed": name})
-    else:
+    if not give(as_json, {"removed": name}):
         remark(f"{visible(name)} is removed, with all keys and sessions.")
 
 
@@ -353,16 +347,14 @@ def session_key(
     """Print a key for an end user, once. It is for the runs of one session, and never decides."""
     with _users(db, file) as users:
         key = users.session_key(session, role, expires_in=_seconds(expires))
-    if as_json:
-        print_json({"session": session, "role": role, "key": key})
+    if give(as_json, {"session": session, "role": role, "key": key}):
         return
     out().print(key)
     remark(f"A key for the runs of session {visible(session)}. It is not kept: store it now.")
 
 
 def _print_key(user: "User", key: str, as_json: bool) -> None:
-    if as_json:
-        print_json({**_shown(user), "key": key})
+    if give(as_json, {**_shown(user), "key": key}):
         return
     out().print(key)
     remark(
@@ -377,8 +369,7 @@ def keys(name: Name, db: Db = None, file: File = "", as_json: Json = False) -> N
     """List a user's keys: id, last characters, and expiry. The keys themselves are not kept."""
     with _users(db, file) as users:
         found = users.keys(name)
-    if as_json:
-        print_json([_shown_key(key) for key in found])
+    if give(as_json, [_shown_key(key) for key in found]):
         return
     if found:
         out().print(Text("ID            KEY         SINCE       EXPIRES", style=DIM))
@@ -407,9 +398,7 @@ def revoke(
     """End one key, and the sessions of browsers that logged in with it."""
     with _users(db, file) as users:
         ended = users.revoke(key)
-    if as_json:
-        print_json({"revoked": ended.id, "user": ended.user})
-    else:
+    if not give(as_json, {"revoked": ended.id, "user": ended.user}):
         remark(f"The key {ended.id} of {visible(ended.user)} is revoked, with its sessions.")
 
 
@@ -419,9 +408,7 @@ def logout(name: Name, db: Db = None, file: File = "", as_json: Json = False) ->
     """End every session of a user; they can log in again with their keys."""
     with _users(db, file) as users:
         ended = users.logout(name)
-    if as_json:
-        print_json({"user": name, "sessions": ended})
-    else:
+    if not give(as_json, {"user": name, "sessions": ended}):
         remark(f"{count(ended, 'session')} of {visible(name)} ended.")
 
 

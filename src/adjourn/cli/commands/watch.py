@@ -77,14 +77,8 @@ class Watcher:
     def __init__(
         self, rt: Runtime, run: Run[Any], view: LiveView, by: str, rest: bool, db: str | None
     ) -> None:
-        self._rt, self._run, self._view, self._by, self._rest, self._db = (
-            rt,
-            run,
-            view,
-            by,
-            rest,
-            db,
-        )
+        self._rt, self._run, self._view = rt, run, view
+        self._by, self._rest, self._db = by, rest, db
         self._news, self._leaves = asyncio.Event(), asyncio.Event()
         self._busy: asyncio.Task[None] | None = None
         self._asks: threading.Event | None = None

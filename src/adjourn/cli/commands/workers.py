@@ -8,7 +8,7 @@ from rich.text import Text
 from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import Db, Json
-from adjourn.cli.terminal.console import columns, out, print_json, print_table, remark, widths
+from adjourn.cli.terminal.console import columns, give, out, print_table, remark, widths
 from adjourn.cli.terminal.format import DIM, age, count
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.fleet_view import FleetView, LimitView, QueueView, UnfitView, WorkerView
@@ -36,8 +36,7 @@ def workers(db: Db = None, as_json: Json = False) -> None:
         return await rt.fleet()
 
     fleet = with_runtime(db, work)
-    if as_json:
-        print_json(fleet)
+    if give(as_json, fleet):
         return
     _print_workers(fleet)
     _print_table(QUEUES, [_queue_cells(queue, fleet.now) for queue in fleet.queues])

@@ -7,7 +7,7 @@ from typing import Any, Literal, NoReturn
 import typer
 from rich.text import Text
 
-from adjourn.cli.terminal.console import Terminal, out, print_json, remark, wrap
+from adjourn.cli.terminal.console import Terminal, give, out, remark, wrap
 from adjourn.cli.terminal.format import DIM
 from adjourn.views.visible import visible
 
@@ -69,9 +69,7 @@ def print_findings(found: Sequence[Finding], terminal: Terminal) -> None:
 
 def report_findings(found: Sequence[Finding], as_json: bool) -> NoReturn:
     """Print what was found, and end the process: with 1 if something is wrong."""
-    if as_json:
-        print_json([finding.as_json() for finding in found])
-    else:
+    if not give(as_json, [finding.as_json() for finding in found]):
         print_findings(found, out())
     raise typer.Exit(exit_of(found))
 

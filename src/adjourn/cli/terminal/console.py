@@ -186,6 +186,16 @@ def print_json(value: Any) -> None:
     sys.stdout.write(to_json(value) + "\n")
 
 
+def give(as_json: bool, value: Any, *lines: Line) -> bool:
+    """What a command gives: as JSON, or in these lines. Whether it was JSON: then nothing else is
+    said."""
+    if as_json:
+        print_json(value)
+    else:
+        out().print(*lines)
+    return as_json
+
+
 def print_line(value: Any) -> None:
     """A value as one line of a stream of data, at once."""
     sys.stdout.write(to_json(value, indent=None) + "\n")

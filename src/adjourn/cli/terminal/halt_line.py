@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from rich.text import Text
 
-from adjourn.cli.terminal.console import out, print_json, say
+from adjourn.cli.terminal.console import give, out, say
 from adjourn.cli.terminal.hints import command
 from adjourn.core.halt import scope_parts
 from adjourn.runtime.halt_survey import SurveyedHalts
@@ -37,8 +37,7 @@ def print_halts(
         lifted: the halt that was lifted just now.
     """
     scopes = {item.scope: item for item in found.items}
-    if as_json:
-        print_json([_data(halt, scopes) for halt in halts])
+    if give(as_json, [_data(halt, scopes) for halt in halts]):
         return
     terminal = out()
     if lifted is not None:
@@ -79,8 +78,7 @@ def print_would_halt(found: SurveyedHalts, wanted: str, as_json: bool) -> None:
         as_json: as data.
     """
     scope = found.of(wanted)
-    if as_json:
-        print_json({**_held(scope), "scope": scope.scope, "dry_run": True})
+    if give(as_json, {**_held(scope), "scope": scope.scope, "dry_run": True}):
         return
     words = f"  ({held_words(scope, found.complete)})"
     out().print(Text.assemble("would halt  ", visible(scope.scope), words))

@@ -132,10 +132,8 @@ async def _add(
 )
 async def remove_endpoint(c: ApiRequest) -> Any:
     """Tell it nothing more."""
-    name = c.body["name"]
-    if all(e.name != name for e in await c.rt.store.endpoints()):
-        raise NotFound(f"endpoint {name!r:.80} not found")
-    await c.rt.store.endpoints(drop=name, by=c.who.name, origin=c.rt.origin)
+    found = await _found(c)
+    await c.rt.store.endpoints(drop=found.name, by=c.who.name, origin=c.rt.origin)
     return DONE
 
 
@@ -148,13 +146,18 @@ async def remove_endpoint(c: ApiRequest) -> Any:
 )
 async def try_endpoint(c: ApiRequest) -> Any:
     """Send it a test now, and say what it answered."""
+    found, origin = await _found(c), c.desk.origin_of(c.request)
+    line = {"verb": "test endpoint", "by": c.who.name, "from": origin, "about": found.name}
+    c.desk.security.note(line)
+    return await tested(c, found)
+
+
+async def _found(c: ApiRequest) -> Endpoint:
     name = c.body["name"]
-    found = [e for e in await c.rt.store.endpoints() if e.name == name]
-    if not found:
-        raise NotFound(f"endpoint {name!r:.80} not found")
-    origin = c.desk.origin_of(c.request)
-    c.desk.security.note({"verb": "test endpoint", "by": c.who.name, "from": origin, "about": name})
-    return await tested(c, found[0])
+    for endpoint in await c.rt.store.endpoints():
+        if endpoint.name == name:
+            return endpoint
+    raise NotFound(f"endpoint {name!r:.80} not found")
 
 
 @operation(

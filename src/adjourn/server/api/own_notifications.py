@@ -1,6 +1,7 @@
 """The operations about one's own notifications: which browsers of mine are told, and of what."""
 
 import hashlib
+from collections.abc import Callable
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -9,7 +10,7 @@ import msgspec
 from adjourn.errors import Conflict, Invalid, NotFound
 from adjourn.server.api.notifications import URL, check_allowed, tested
 from adjourn.server.api.pages import whole
-from adjourn.server.api_request import ApiRequest, operation
+from adjourn.server.api_request import ApiRequest, H, operation
 from adjourn.server.notifications.own_delivery import VAPID
 from adjourn.server.notifications.web_push import VapidKey, check_keys
 from adjourn.server.schemas import FLAG, NAME, TOPIC, Schema, many, maybe, ref, thing
@@ -57,6 +58,12 @@ async def list_own_notifications(c: ApiRequest) -> Any:
     return whole(views)
 
 
+def _own(verb: str, answer: Schema, body: Schema, problem: int = 404) -> Callable[[H], H]:
+    """Makes a handler an operation about the endpoints of who asks."""
+    route = f"POST /me/notifications{verb}"
+    return operation(route, "read", answer, problems=(problem,), body=body, reaches="own")
+
+
 @operation("POST /me/notifications/key", "read", ref(PushKeyView), body=thing(), reaches="own")
 async def push_key(c: ApiRequest) -> Any:
     """The key with which a browser subscribes.
@@ -66,12 +73,10 @@ async def push_key(c: ApiRequest) -> Any:
     return PushKeyView(key=(await _key(c)).public)
 
 
-@operation(
-    "POST /me/notifications",
-    "read",
+@_own(
+    "",
     ref(OwnEndpointView),
-    problems=(409,),
-    body=thing(
+    thing(
         ("url", "p256dh", "auth", "key"),
         url=URL,
         p256dh=BASE64,
@@ -79,7 +84,7 @@ async def push_key(c: ApiRequest) -> Any:
         key=BASE64,
         **CHOICE,
     ),
-    reaches="own",
+    problem=409,
 )
 async def add_own_browser(c: ApiRequest) -> Any:
     """Tell a browser that has subscribed.
@@ -110,14 +115,7 @@ async def add_own_browser(c: ApiRequest) -> Any:
     return await _put(c, Endpoint(name, "push", body["url"], own.kept(), topics))
 
 
-@operation(
-    "POST /me/notifications/change",
-    "read",
-    ref(OwnEndpointView),
-    problems=(404,),
-    body=thing(("name",), name=NAME, **CHOICE),
-    reaches="own",
-)
+@_own("/change", ref(OwnEndpointView), thing(("name",), name=NAME, **CHOICE))
 async def change_own_notifications(c: ApiRequest) -> Any:
     """Choose anew of what it is told. What is not given does not choose."""
     endpoint, own = await _found(c)
@@ -126,14 +124,7 @@ async def change_own_notifications(c: ApiRequest) -> Any:
     return await _put(c, msgspec.structs.replace(endpoint, secret=own.kept(), topics=topics))
 
 
-@operation(
-    "POST /me/notifications/remove",
-    "read",
-    ref(Ok),
-    problems=(404,),
-    body=thing(("name",), name=NAME),
-    reaches="own",
-)
+@_own("/remove", ref(Ok), thing(("name",), name=NAME))
 async def remove_own_notifications(c: ApiRequest) -> Any:
     """Tell it nothing more."""
     endpoint, _ = await _found(c)
@@ -141,14 +132,7 @@ async def remove_own_notifications(c: ApiRequest) -> Any:
     return DONE
 
 
-@operation(
-    "POST /me/notifications/test",
-    "read",
-    ref(TestedEndpoint),
-    problems=(404,),
-    body=thing(("name",), name=NAME),
-    reaches="own",
-)
+@_own("/test", ref(TestedEndpoint), thing(("name",), name=NAME))
 async def try_own_notifications(c: ApiRequest) -> Any:
     """Send it a test now, and say what its service answered."""
     endpoint, _ = await _found(c)

@@ -43,9 +43,7 @@ from adjourn.stores.rules import transaction as rule_transaction
 from adjourn.stores.rules.conversation_turns import turn_of
 from adjourn.stores.rules.inbox_filter import belongs, briefly, is_for, shown, visible
 from adjourn.stores.rules.interrupt_row import InterruptRow
-from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.reads_and_writes import NOTHING
-from adjourn.stores.rules.roster import listing
 from adjourn.stores.rules.transaction import Each, RecordedRefusal, StoreRule, Whole
 from adjourn.stores.run_index import RunSearch
 from adjourn.stores.run_row import MARKED, RunRow, open_stores, opened_bytes
@@ -321,28 +319,14 @@ class MemoryStore(Ruled, MemoryBook):
         """See `Store.scrub`."""
         return True
 
-    async def signed(self, required: bool | None = None, *, by: str = "", origin: str = "") -> bool:
-        """See `Store.signed`."""
-        if required is None:
-            return self._signed
-        return await self._require_seals(required, by, origin)
-
-    async def waking(self, wanted: bool | None = None, *, by: str = "", origin: str = "") -> bool:
-        """See `Store.waking`."""
-        if wanted is None:
-            return self._waking
-        return await self._want_wakes(wanted, by, origin)
+    async def _says(self, key: str) -> bool:
+        return {"signed": self._signed, "wakes": self._waking}[key]
 
     async def workers(self) -> dict[str, float]:
         """See `Store.workers`."""
         return dict(self._workers)
 
-    async def roster(
-        self, put: WorkerCard | None = None, *, drop: Sequence[str] = ()
-    ) -> list[WorkerCard]:
-        """See `Store.roster`."""
-        if put is not None or drop:
-            await self._write(listing(put, drop))
+    async def _roster(self) -> list[WorkerCard]:
         return sorted(self._cards.values(), key=lambda card: card.id)
 
     async def queues(self) -> list[Queue]:
@@ -452,10 +436,7 @@ class MemoryStore(Ruled, MemoryBook):
         entry = self._indexed.entries.get(row.id)
         return entry is not None and search.finds(entry)
 
-    async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
-        """See `Store.misfits`."""
-        if put is not None:
-            await self._write(misfitting(put))
+    async def _noted_misfits(self, runs: Sequence[str]) -> list[Misfit]:
         found: list[Misfit] = []
         for misfit in self._misfits.values():
             row = self._runs[misfit.run]

@@ -5,6 +5,7 @@ Several statements go in one message, by the simple protocol: no prepared statem
 a session. What a transaction needs beyond that is set for that transaction alone.
 """
 
+import re
 import select
 import time
 from collections import deque
@@ -62,6 +63,7 @@ that stops or starts."""
 
 CUT = ("08", "57P")
 """How the codes of errors begin with which a connection ends."""
+VALUE = re.compile(r"(?<!:):(\w+)")
 STARTING = ("starting up", "shutting down", "in recovery mode", "not yet accepting connections")
 """What a server says that will soon be there. Errors of a connection have no codes."""
 
@@ -210,6 +212,11 @@ def messages(
         found.append(cursor.fetchall() if cursor.description else [])
         if not cursor.nextset():
             return found
+
+
+def named(sql: str) -> str:
+    """A statement whose values are `:name`, with values as psycopg has them."""
+    return VALUE.sub(r"%(\1)s", sql)
 
 
 def is_passing(error: BaseException) -> bool:

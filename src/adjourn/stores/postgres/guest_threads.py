@@ -1,14 +1,20 @@
 """Threads of guests in a PostgreSQL database."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import starmap
 from typing import Any
 
-from adjourn.stores.guest_threads import LAST, GuestThread, ThreadChange, ThreadRow, check_run
+from adjourn.stores.guest_threads import (
+    LAST,
+    GuestThread,
+    TableThreads,
+    ThreadChange,
+    ThreadRow,
+    check_run,
+)
 from adjourn.stores.postgres.connections import Connection, messages
-from adjourn.stores.rows import first_column
+from adjourn.stores.rows import Ask, Rows, first_column
 
-Ask = Callable[[Callable[[Connection], Any]], Awaitable[Any]]
 PAGE = 20
 """Threads that are read at once."""
 _NEW = """
@@ -81,49 +87,20 @@ OF_RUN, WITH_RUN = _deleting(_OF_RUN), _deleting(_WITH_RUN)
 something of it."""
 
 
-class PostgresThreads:
+class PostgresThreads(TableThreads):
     """See `GuestThreads`. `ask`: lets a thread of the store do something with a connection."""
 
-    def __init__(self, ask: Ask, now: Callable[[], float]) -> None:
-        self._ask, self._now = ask, now
+    _version, _in_order, _named = _VERSION, _ROWS, _NAMED
+    _tagged, _threads = _TAGGED, _THREADS
 
-    async def _rows(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
-        return await self._ask(lambda db: messages(db, [sql], values)[0])
+    def __init__(self, rows: Rows, ask: Ask, now: Callable[[], float]) -> None:
+        super().__init__(rows)
+        self._ask, self._now = ask, now
 
     async def change(self, thread: str, change: ThreadChange) -> int:
         """See `GuestThreads.change`."""
         now = self._now()
         return await self._ask(lambda db: _change(db, thread, change, now))
-
-    async def version(self, thread: str) -> int:
-        """See `GuestThreads.version`."""
-        for (version,) in await self._rows(_VERSION, thread=thread):
-            return version
-        return 0
-
-    async def rows(
-        self, thread: str, prefix: str, *, before: str = "", newest: int = 0
-    ) -> list[ThreadRow]:
-        """See `GuestThreads.rows`."""
-        sql = _ROWS
-        if newest:
-            sql = f"{_ROWS} desc limit {int(newest)}"
-        found = await self._rows(sql, thread=thread, prefix=prefix, last=LAST, before=before)
-        return list(starmap(ThreadRow, found))
-
-    async def named(self, thread: str, keys: Sequence[str]) -> list[ThreadRow]:
-        """See `GuestThreads.named`."""
-        return list(starmap(ThreadRow, await self._rows(_NAMED, thread=thread, keys=list(keys))))
-
-    async def tagged(self, tags: Sequence[str]) -> list[tuple[str, str]]:
-        """See `GuestThreads.tagged`."""
-        return [(row[0], row[1]) for row in await self._rows(_TAGGED, tags=list(tags))]
-
-    async def threads(
-        self, after: str = "", limit: int = 100, *, idle: float | None = None
-    ) -> list[str]:
-        """See `GuestThreads.threads`."""
-        return first_column(await self._rows(_THREADS, after=after, limit=limit, idle=idle))
 
     async def delete(self, threads: Sequence[str], *, idle: float | None = None) -> int:
         """See `GuestThreads.delete`."""

@@ -1,20 +1,16 @@
 """The inbox of a PostgreSQL database: in looks of which each has an end, along the index of what
 waits."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import starmap
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from adjourn.core.codec import decode
 from adjourn.core.interrupt import Interrupt
 from adjourn.stores.inbox_terms import (
-    BRIEF,
     GOES_ON,
     IN_INBOX,
-    ORDER,
-    POSITION,
     UNUSUAL,
-    WHOLE,
+    InboxWalk,
     wanted_terms,
 )
 from adjourn.stores.item_note import ItemMark
@@ -22,16 +18,12 @@ from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.postgres.lists import FEW, LABELLED, like, planned
 from adjourn.stores.protocol import Filter
 from adjourn.stores.rows import first_column
-from adjourn.stores.rules.inbox_filter import BRIEFLY, briefly, shown
+from adjourn.stores.rules.inbox_filter import BRIEFLY, shown
 from adjourn.stores.rules.run_filter import given
 
 WAITING = f"{IN_INBOX} and (x.expires = 0 or x.expires > %(now)s)"
 DECIDABLE = "(case when r.status in ('cancelling', 'stuck') then x.undoing else true end)"
 RECORD = "join adjourn.journal j on j.run = x.run and j.seq = x.seq"
-PLACE = f"select {ORDER} from adjourn.interrupt x where x.i = %(i)s order by x.run limit 1"
-PLACE_IN_RUN = f"""
-select {ORDER} from adjourn.interrupt x where x.run = (select n from adjourn.run where id = %(run)s) and x.i = %(i)s
-"""
 WORDS = "(r.words || ' ' || x.said) like %(pattern)s"
 OF_RUN = "(select * from adjourn.interrupt where run = (select n from adjourn.run where id = %(id)s) offset 0) x"
 OF_RUNS = "(select * from adjourn.interrupt where run = any(%(runs)s::bigint[]) offset 0) x"
@@ -65,44 +57,22 @@ def inbox(db: Connection, filter: Filter, now: float) -> Iterator[list[Interrupt
         few, source = [], OF_RUN
     elif (few := _of_few_runs(db, filter)) is not None:
         source, values["runs"] = OF_RUNS, few
-    place, left, most = _place(db, filter.after), filter.limit, FIRST
     in_slices = few is None and not filter.interrupt
     in_slices = in_slices and (filter.members is not None or bool(given(filter, UNUSUAL)))
-    while left > 0:
-        here, values["limit"] = list(terms), left
-        if place:
-            here.append(f"{POSITION} > (%(rank)s, %(opened_at)s, %(number)s, %(seq)s)")
-            values |= dict(zip(("rank", "opened_at", "number", "seq"), place, strict=True))
-        if in_slices:
-            place = _further(db, place, most)
-        else:
-            place = None
-        if place:
-            here.append(f"{POSITION} <= (%(to_rank)s, %(to_opened_at)s, %(to_number)s, %(to_seq)s)")
-            values |= dict(
-                zip(("to_rank", "to_opened_at", "to_number", "to_seq"), place, strict=True)
-            )
-        rest = f"where {' and '.join(here)} order by {ORDER} limit %(limit)s"
-        found = _items(db, source, rest, values, filter.brief)
-        yield found
-        left, most = left - len(found), min(most * 4, LOOK)
-        if not place:
-            return
+    walk = InboxWalk(
+        lambda sql, given: planned(db, sql, given),
+        "%({})s".format,
+        "adjourn.",
+        f"{source} join adjourn.run r on r.n = x.run",
+        RECORD,
+        lambda row: _item(db, row),
+    )
+    return walk.looks(filter, terms, values, FIRST if in_slices else 0, LOOK)
 
 
 def marks(rows: Iterable[tuple[Any, ...]]) -> dict[tuple[str, str], ItemMark]:
     """See `Store.marks`, of the rows of `MARKS`."""
     return {(run, id): ItemMark(given, decode(snoozed)) for run, id, given, snoozed in rows}
-
-
-def _items(
-    db: Connection, source: str, rest: str, values: Mapping[str, Any], brief: bool
-) -> list[Interrupt]:
-    joined = f"{source} join adjourn.run r on r.n = x.run"
-    if brief:
-        return list(starmap(briefly, planned(db, f"select {BRIEF} from {joined} {rest}", values)))
-    rows = planned(db, f"select {WHOLE} from {joined} {RECORD} {rest}", values)
-    return [_item(db, row) for row in rows]
 
 
 def _item(db: Connection, row: Any) -> Interrupt:
@@ -115,17 +85,6 @@ def _item(db: Connection, row: Any) -> Interrupt:
             messages(db, [DECISIONS], {"run": number, "seqs": list(found.values())})[0]
         )
     return shown(row[:BRIEFLY], body, decisions, tuple(requesters), tuple(disowned))
-
-
-def _further(db: Connection, place: Any, count: int) -> Any:
-    """The place of an interrupt that is so many further in the inbox; None if there are fewer."""
-    where, values = IN_INBOX, dict[str, Any]()
-    if place:
-        where += f" and {POSITION} > (%(rank)s, %(opened_at)s, %(number)s, %(seq)s)"
-        values |= dict(zip(("rank", "opened_at", "number", "seq"), place, strict=True))
-    sql = f"select {ORDER} from adjourn.interrupt x where {where} order by {ORDER} limit 1 offset {count - 1}"
-    found = planned(db, sql, values)
-    return found[0] if found else None
 
 
 def _waiting(filter: Filter, now: float) -> tuple[list[str], dict[str, Any]]:
@@ -183,17 +142,3 @@ def _of_few_runs(db: Connection, filter: Filter) -> list[int] | None:
     if few and len(found) >= FEW:
         return None
     return first_column(found)
-
-
-def _place(db: Connection, after: str) -> Any:
-    """Where in the inbox an interrupt is, or was, by its public id or as `run:id`; None if there is
-    no such thing."""
-    if not after:
-        return None
-    for place, letter in enumerate(after):
-        if letter == ":":
-            found = messages(db, [PLACE_IN_RUN], {"run": after[:place], "i": after[place + 1 :]})[0]
-            if found:
-                return found[0]
-    found = messages(db, [PLACE], {"i": after})[0]
-    return found[0] if found else None

@@ -1,13 +1,14 @@
 """Live text between machines: rows in tables that are never written to the log, and empty unless
 somebody watches."""
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from adjourn.core.codec import encode
 from adjourn.stores.channel import Ears
 from adjourn.stores.polled_channel import INTEREST, KEPT, PolledChannel
-from adjourn.stores.postgres.connections import Connection, messages
+from adjourn.stores.postgres.connections import messages
+from adjourn.stores.rows import Ask
 
 _NOW = "extract(epoch from clock_timestamp())::float8"
 _EXPIRE = f"delete from adjourn.said where at < {_NOW} - {KEPT}"
@@ -33,7 +34,7 @@ _SINCE = (
 class PostgresBoard:
     """See `Board`. `ask`: lets a thread of the store do something with a connection."""
 
-    def __init__(self, ask: Callable[[Callable[[Connection], Any]], Awaitable[Any]]) -> None:
+    def __init__(self, ask: Ask) -> None:
         self._ask = ask
 
     async def _send(self, *script: str, **values: Any) -> list[tuple[Any, ...]]:
@@ -74,8 +75,6 @@ class PostgresBoard:
         """See `Board.close`. The connections are the store's."""
 
 
-def postgres_channel(
-    ask: Callable[[Callable[[Connection], Any]], Awaitable[Any]], ears: Ears
-) -> PolledChannel:
+def postgres_channel(ask: Ask, ears: Ears) -> PolledChannel:
     """A process's end of it."""
     return PolledChannel(PostgresBoard(ask), ears)

@@ -1,14 +1,13 @@
 """The index of runs in a PostgreSQL database."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.postgres.rows import COLUMNS, run_row
-from adjourn.stores.run_index import COUNTED, CountedRun, RunEntry, count_of, dump_facts, entry_of
-from adjourn.stores.run_row import RunRow
+from adjourn.stores.rows import Ask, Rows
+from adjourn.stores.run_index import COUNTED, RunEntry, TableRunIndex, dump_facts
 
-Ask = Callable[[Callable[[Connection], Any]], Awaitable[Any]]
 _STALE = f"""
 select {COLUMNS} from adjourn.run r
 where r.n in (select run from adjourn.index_due order by k desc limit %(limit)s) and r.erased = 0 order by r.n desc
@@ -45,62 +44,19 @@ on conflict (run) do update set text = excluded.text, facts = excluded.facts
 _DONE = "delete from adjourn.index_due where run = %(n)s"
 
 
-class PostgresRunIndex:
+class PostgresRunIndex(TableRunIndex):
     """See `RunIndex`. `ask`: lets a thread of the store do something with a connection."""
 
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
+    _stale, _began, _entries, _counts = _STALE, _BEGAN, _ENTRIES, _COUNTS
 
-    async def stale(self, limit: int) -> list[tuple[RunRow, RunEntry | None]]:
-        """See `RunIndex.stale`."""
-        return await self._ask(lambda db: _stale(db, limit))
+    def __init__(self, rows: Rows, ask: Ask) -> None:
+        super().__init__(rows, run_row)
+        self._ask = ask
 
     async def put(self, entries: Sequence[RunEntry]) -> None:
         """See `RunIndex.put`."""
         for entry in entries:
             await self._ask(lambda db, entry=entry: _put(db, entry))
-
-    async def entries(
-        self, since: float, until: float, *, after: str = "", limit: int = 100
-    ) -> list[tuple[RunRow, RunEntry]]:
-        """See `RunIndex.entries`."""
-        values = {"since": since, "until": until, "after": after, "limit": limit}
-        return await self._ask(lambda db: _page(db, values))
-
-    async def counts(
-        self,
-        since: float,
-        until: float,
-        *,
-        after: int = 0,
-        limit: int = 500,
-        label: tuple[str, str] | None = None,
-    ) -> list[CountedRun]:
-        """See `RunIndex.counts`."""
-        name, value = label or ("", "")
-        values = {"since": since, "until": until, "after": after, "limit": limit}
-        values |= {"name": name, "value": value}
-        return await self._ask(lambda db: list(map(count_of, messages(db, [_COUNTS], values)[0])))
-
-
-def _stale(db: Connection, limit: int) -> list[tuple[RunRow, RunEntry | None]]:
-    rows = list(map(run_row, messages(db, [_STALE], {"limit": limit})[0]))
-    known = _entries(db, rows)
-    return [(row, known.get(row.n)) for row in rows]
-
-
-def _page(db: Connection, values: dict[str, Any]) -> list[tuple[RunRow, RunEntry]]:
-    rows = list(map(run_row, messages(db, [_BEGAN], values)[0]))
-    known = _entries(db, rows)
-    return [(row, known.get(row.n) or RunEntry(row.id)) for row in rows]
-
-
-def _entries(db: Connection, rows: Sequence[RunRow]) -> dict[int, RunEntry]:
-    ids = {row.n: row.id for row in rows}
-    found: dict[int, RunEntry] = {}
-    for row in messages(db, [_ENTRIES], {"runs": list(ids)})[0]:
-        found[row[0]] = entry_of(ids[row[0]], row)
-    return found
 
 
 def _put(db: Connection, entry: RunEntry) -> None:

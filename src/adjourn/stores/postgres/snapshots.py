@@ -1,16 +1,16 @@
 """Snapshots in a PostgreSQL database: one row for a run, and one for each of its stretches."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from adjourn.core.snapshot_part import SnapshotPart
 from adjourn.stores.postgres.connections import Connection, messages
+from adjourn.stores.rows import Ask
 from adjourn.stores.run_row import sealed_bytes
 from adjourn.stores.snapshots import Kept, Snapshot, kept_whole, known_of, stretches_of
 
-Ask = Callable[[Callable[[Connection], Any]], Awaitable[Any]]
 _KNOWN = (
     "select s.seq, s.stretches from adjourn.run r join adjourn.snapshot s on s.run = "
     "r.n where r.id = %(run)s"

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from itertools import chain, starmap
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -14,12 +14,10 @@ from adjourn.core.status import Status
 from adjourn.errors import AdjournError, LeaseLost, UnknownRun
 from adjourn.stores.address import without_password
 from adjourn.stores.channel import Ears
-from adjourn.stores.erasure import Hold
-from adjourn.stores.fleet import Census, Misfit, Queue, RunCount, WorkerCard
 from adjourn.stores.item_note import ItemMark
-from adjourn.stores.outbox import Endpoint, Notification
+from adjourn.stores.outbox import Endpoint
 from adjourn.stores.polled_channel import PolledChannel
-from adjourn.stores.postgres import audit, conversation_turns, due, fleet, inbox, lists, run_keys
+from adjourn.stores.postgres import conversation_turns, due, fleet, inbox, lists, run_keys
 from adjourn.stores.postgres.audit import PostgresAudit
 from adjourn.stores.postgres.batch_threads import Crew, Work
 from adjourn.stores.postgres.connections import (
@@ -31,6 +29,7 @@ from adjourn.stores.postgres.connections import (
     is_passing,
     is_starting,
     messages,
+    named,
     store_error,
     taken_apart,
 )
@@ -40,7 +39,7 @@ from adjourn.stores.postgres.live_channel import postgres_channel
 from adjourn.stores.postgres.migrations import bring_up_to_date
 from adjourn.stores.postgres.read_statements import name
 from adjourn.stores.postgres.row_cache import Remembered
-from adjourn.stores.postgres.rows import COLUMNS, LETTER, run_row
+from adjourn.stores.postgres.rows import COLUMNS, run_row
 from adjourn.stores.postgres.run_index import PostgresRunIndex
 from adjourn.stores.postgres.scrub import is_unscrubbed, scrub
 from adjourn.stores.postgres.snapshots import PostgresSnapshots
@@ -48,12 +47,10 @@ from adjourn.stores.postgres.standby_notice import StandbyNotice
 from adjourn.stores.postgres.transaction import ComparedBook, LockedBook, Moved, is_plain
 from adjourn.stores.postgres.watch import Watch
 from adjourn.stores.protocol import Bell, Filter, Turn
-from adjourn.stores.rows import first_column, parsed
+from adjourn.stores.rows import parsed
 from adjourn.stores.rules import transaction as rule_transaction
 from adjourn.stores.rules.conversation_turns import turns_of
-from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.reads_and_writes import ReadRequest, Writes
-from adjourn.stores.rules.roster import listing
 from adjourn.stores.rules.transaction import Each, RecordedRefusal, StoreRule, Whole
 from adjourn.stores.run_row import RunRow, open_stores, opened_bytes
 from adjourn.stores.work_request import WorkRequest
@@ -77,10 +74,6 @@ _MISFITS = """
 select m.body from adjourn.misfit m join adjourn.run r on r.n = m.run and r.seq = m.seq
 where r.status not in ('completed', 'cancelled') and (%(runs)s::text[] = '{}' or r.id = any(%(runs)s::text[])) order by r.n
 """
-_LETTERS = f"""
-select {", ".join(LETTER)} from adjourn.letter where n > %(after)s and state = any(%(states)s::text[]) order by n
-limit %(limit)s
-"""
 _WEIGH = """
 select coalesce(sum(octet_length(j.body)), 0)::bigint from adjourn.run r join adjourn.journal j on j.run = r.n
 where r.id = any(%(runs)s::text[])
@@ -98,6 +91,9 @@ where r.id = %(run)s and (%(every)s or b.digest = any(%(digests)s::text[]))
 class PostgresStore(PostgresAudit):
     """A `Store` in PostgreSQL. All that waits is done by threads, over a pool of connections that
     keep nothing."""
+
+    _followed, _unfit = conversation_turns.FOLLOWED, _MISFITS
+    _queues, _census, _size = fleet.QUEUES, fleet.CENSUS, fleet.SIZE
 
     def __init__(
         self,
@@ -329,8 +325,8 @@ class PostgresStore(PostgresAudit):
                 pause = min(2 * pause, 1.0)
 
     async def rows(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
-        """What a statement gives that changes nothing."""
-        return await self.ask(lambda db: messages(db, [sql], values)[0])
+        """See `TableStore.rows`."""
+        return await self.ask(lambda db: messages(db, [named(sql)], values)[0])
 
     async def get(self, run: str) -> RunRow:
         """See `Store.get`."""
@@ -349,11 +345,6 @@ class PostgresStore(PostgresAudit):
         if not there:
             raise UnknownRun(run)
         return parsed(rows)
-
-    async def erasures(self) -> int:
-        """See `Store.erasures`."""
-        found = await self.rows("select value::bigint from adjourn.meta where key = 'erasures'")
-        return found[0][0] if found else 0
 
     async def turns(self, run: str, seq: int, limit: int = 100) -> list[Turn]:
         """See `Store.turns`."""
@@ -396,26 +387,17 @@ class PostgresStore(PostgresAudit):
 
     def run_index(self) -> PostgresRunIndex:
         """See `Store.run_index`."""
-        return PostgresRunIndex(self.ask)
+        return PostgresRunIndex(self.rows, self.ask)
 
     def guest_threads(self) -> PostgresThreads:
         """See `Store.guest_threads`."""
-        return PostgresThreads(self.ask, self.now)
+        return PostgresThreads(self.rows, self.ask, self.now)
 
     async def marks(self, items: Sequence[tuple[str, str]]) -> dict[tuple[str, str], ItemMark]:
         """See `Store.marks`."""
         named = [(run, id) for run, id in items if "\0" not in run + id]
         runs, ids = [run for run, _ in named], [id for _, id in named]
         return inbox.marks(await self.rows(inbox.MARKS, runs=runs, ids=ids))
-
-    async def hold(
-        self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
-    ) -> list[Hold]:
-        """See `Store.hold`."""
-        if not scope:
-            held = await self.rows("select scope, by, reason, at from adjourn.hold order by at")
-            return list(starmap(Hold, held))
-        return await super().hold(scope, by=by, reason=reason, lift=lift, origin=origin)
 
     async def ended(
         self,
@@ -435,13 +417,6 @@ class PostgresStore(PostgresAudit):
         values = {"before": before, "at": at, "id": id, "limit": limit}
         return list(map(run_row, await self.ask(lambda db: lists.planned(db, sql, values))))
 
-    async def followed(self, runs: Sequence[str]) -> dict[str, list[str]]:
-        """See `Store.followed`."""
-        found: dict[str, list[str]] = {}
-        for run, follower in await self.rows(conversation_turns.FOLLOWED, runs=list(runs)):
-            found.setdefault(run, []).append(follower)
-        return found
-
     async def weigh(self, runs: Sequence[str]) -> int:
         """See `Store.weigh`."""
         records = await self.rows(_WEIGH, runs=list(runs))
@@ -454,40 +429,6 @@ class PostgresStore(PostgresAudit):
         if not await self.ask(lambda db: is_unscrubbed(db, pruned)):
             return True
         return await self._crew.ask(lambda: scrub(self._direct, self.where, pruned))
-
-    async def signed(self, required: bool | None = None, *, by: str = "", origin: str = "") -> bool:
-        """See `Store.signed`."""
-        if required is None:
-            return bool(await self.rows("select 1 from adjourn.meta where key = 'signed'"))
-        return await self._require_seals(required, by, origin)
-
-    async def waking(self, wanted: bool | None = None, *, by: str = "", origin: str = "") -> bool:
-        """See `Store.waking`."""
-        if wanted is None:
-            return bool(await self.rows("select 1 from adjourn.meta where key = 'wakes'"))
-        return await self._want_wakes(wanted, by, origin)
-
-    async def workers(self) -> dict[str, float]:
-        """See `Store.workers`."""
-        return dict(await self.rows("select id, until from adjourn.worker"))
-
-    async def roster(
-        self, put: WorkerCard | None = None, *, drop: Sequence[str] = ()
-    ) -> list[WorkerCard]:
-        """See `Store.roster`."""
-        if put is not None or drop:
-            await self._write(listing(put, drop))
-        return list(map(fleet.card, first_column(await self.rows(fleet.ROSTER))))
-
-    async def queues(self) -> list[Queue]:
-        """See `Store.queues`."""
-        return list(starmap(Queue, await self.rows(fleet.QUEUES, now=self.now())))
-
-    async def census(self, most: int = 100_000) -> Census:
-        """See `Store.census`."""
-        counted = starmap(RunCount, await self.rows(fleet.CENSUS, most=most))
-        [(size,)] = await self.rows(fleet.SIZE)
-        return Census(tuple(counted), size)
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
@@ -512,12 +453,6 @@ class PostgresStore(PostgresAudit):
 
         return await self._lists.ask(lambda: self._read(look))
 
-    async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
-        """See `Store.misfits`."""
-        if put is not None:
-            await self._write(misfitting(put))
-        return list(map(audit.misfit, first_column(await self.rows(_MISFITS, runs=list(runs)))))
-
     async def endpoints(
         self, put: Endpoint | None = None, *, drop: str = "", by: str = "", origin: str = ""
     ) -> list[Endpoint]:
@@ -531,17 +466,6 @@ class PostgresStore(PostgresAudit):
                 for name, kind, url, key, topics, at in found
             ]
         return await super().endpoints(put, drop=drop, by=by, origin=origin)
-
-    async def letters(
-        self, state: str = "", *, after: int = 0, limit: int = 100
-    ) -> list[Notification]:
-        """See `Store.letters`."""
-        if state:
-            states = [state]
-        else:
-            states = ["due", "dead"]
-        found = await self.rows(_LETTERS, after=after, states=states, limit=limit)
-        return list(starmap(Notification, found))
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """See `Store.subscribe`."""

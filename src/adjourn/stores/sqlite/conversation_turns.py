@@ -1,9 +1,7 @@
 """The turns of a conversation in SQLite: from the newest back, and who goes on with which."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from adjourn.core.codec import encode
 from adjourn.core.status import Status
 from adjourn.stores.protocol import Turn
 from adjourn.stores.rows import first_column
@@ -35,8 +33,8 @@ _GOES_ON = (
     "'$.history' is null"
 )
 """The first record of a run that goes on with another; the index of these is by which."""
-_FOLLOWED = f"""
-select w.value, r.id from json_each(?) w
+FOLLOWED = f"""
+select w.value, r.id from json_each(:runs) w
 join journal j on {_GOES_ON} and j.body ->> '$.after.run' = w.value
 join run r on r.n = j.key >> 32 order by r.n
 """
@@ -73,14 +71,6 @@ def read_last(db: Any, of: tuple[str, str]) -> str:
 def read_conversation(db: Any, run: str) -> list[str]:
     """See `Book.conversation`."""
     return first_column(db.execute(_CONVERSATION, (run,)))
-
-
-def read_followed(db: Any, runs: Sequence[str]) -> dict[str, list[str]]:
-    """See `Store.followed`."""
-    found: dict[str, list[str]] = {}
-    for run, follower in db.execute(_FOLLOWED, (encode(list(runs)).decode(),)):
-        found.setdefault(run, []).append(follower)
-    return found
 
 
 def read_later(db: Any, run: str) -> list[tuple[str, Status]]:

@@ -1,32 +1,28 @@
 """The cards of workers and the queues of programs in a SQLite file: functions of a connection."""
 
-from itertools import starmap
 from typing import Any
 
 import msgspec
 
-from adjourn.stores.fleet import Census, Queue, RunCount, WorkerCard
-from adjourn.stores.rows import first_column
 from adjourn.stores.rules.reads_and_writes import Writes
 
-_card = msgspec.json.Decoder(WorkerCard)
 _PUT = "insert into roster values (?, ?) on conflict (id) do update set body = excluded.body"
 _TICKETS = "select value from meta where key = 'tickets'"
 _PUT_TICKETS = "insert or replace into meta values ('tickets', ?)"
-_QUEUES = """
+QUEUES = """
 with free (program, at) as (
     select program, updated_at from run indexed by run_due
         where status in ('ready', 'pausing', 'cancelling') and worker = ''
     union all
     select program, wake_at from run indexed by run_wake
-        where wake_at > 0 and wake_at <= ? and worker = '' and status in ('waiting', 'stuck')),
+        where wake_at > 0 and wake_at <= :now and worker = '' and status in ('waiting', 'stuck')),
 taken (program) as (select program from run indexed by run_worker where worker <> '')
 select program, sum(ready), coalesce(min(at), 0.0), sum(working) from (
     select program, 1 as ready, at, 0 as working from free
     union all select program, 0, null, 1 from taken
 ) group by program order by program
 """
-_CENSUS = """
+CENSUS = """
 with recursive named (program) as (
     select min(program) from run
     union all
@@ -35,11 +31,11 @@ with recursive named (program) as (
 view (shown) as (values ('cancelling'), ('failed'), ('paused'), ('pausing'), ('ready'), ('stuck'), ('waiting')),
 counted (program, shown, runs) as (
     select program, shown, (select count(*) from (
-        select 1 from run r where r.program = named.program and r.shown = view.shown limit ?))
+        select 1 from run r where r.program = named.program and r.shown = view.shown limit :most))
     from named, view where program is not null)
 select program, shown, runs from counted where runs > 0 order by program, shown
 """
-_SIZE = "select page_count * page_size from pragma_page_count, pragma_page_size"
+SIZE = "select page_count * page_size from pragma_page_count, pragma_page_size"
 
 
 def write_cards(db: Any, writes: Writes) -> None:
@@ -52,26 +48,9 @@ def write_cards(db: Any, writes: Writes) -> None:
         db.execute(_PUT_TICKETS, (writes.tickets,))
 
 
-def roster(db: Any) -> list[WorkerCard]:
-    """See `Store.roster`."""
-    return list(map(_card.decode, first_column(db.execute("select body from roster order by id"))))
-
-
 def tickets(db: Any) -> str:
     """What is kept of the tickets of tools."""
     found = db.execute(_TICKETS).fetchone()
     if found is None:
         return ""
     return found[0]
-
-
-def queues(db: Any, now: float) -> list[Queue]:
-    """See `Store.queues`."""
-    return list(starmap(Queue, db.execute(_QUEUES, (now,))))
-
-
-def census(db: Any, most: int) -> Census:
-    """See `Store.census`."""
-    counted = starmap(RunCount, db.execute(_CENSUS, (most,)).fetchall())
-    [(size,)] = db.execute(_SIZE).fetchall()
-    return Census(tuple(counted), size)

@@ -7,9 +7,15 @@ from typing import Any
 import msgspec
 
 from adjourn.core.codec import encode
-from adjourn.stores.guest_threads import LAST, GuestThread, ThreadChange, ThreadRow, check_run
-from adjourn.stores.rows import first_column
-from adjourn.stores.sqlite.batch_thread import BatchThread
+from adjourn.stores.guest_threads import (
+    LAST,
+    GuestThread,
+    TableThreads,
+    ThreadChange,
+    ThreadRow,
+    check_run,
+)
+from adjourn.stores.rows import Rows, first_column
 from adjourn.stores.sqlite.connection import written_beside
 
 _RUN = """
@@ -20,11 +26,14 @@ insert into guest_thread (id, run, also, version, at) values (?1, ?2, ?3, 1, ?4)
 on conflict (id) do update set version = version + 1, at = excluded.at
 returning version
 """
+_FOUND = "select version, run from guest_thread where id = ?"
+_VERSION = "select version from guest_thread where id = :thread"
 _ROWS = """
-select key, body, tag from guest_row where thread = ?1 and key >= ?2 and key < ?2 || ?3 and (?4 = '' or key < ?4) order by key
+select key, body, tag from guest_row
+where thread = :thread and key >= :prefix and key < :prefix || :last and (:before = '' or key < :before) order by key
 """
 _NAMED = """
-select g.key, g.body, g.tag from json_each(?2) x join guest_row g on g.thread = ?1 and g.key = x.value
+select g.key, g.body, g.tag from json_each(:keys) x join guest_row g on g.thread = :thread and g.key = x.value
 """
 _NEEDED = (
     "select count(*) from guest_row where thread = ? and key in (select value from json_each(?))"
@@ -32,9 +41,11 @@ _NEEDED = (
 _DROP = "delete from guest_row where thread = ? and key in (select value from json_each(?))"
 _CLEAR = "delete from guest_row where thread = ?1 and key >= ?2 and key < ?2 || ?3"
 _TAGGED = """
-select g.thread, g.key from json_each(?) x join guest_row g on g.tag = x.value where g.tag <> ''
+select g.thread, g.key from json_each(:tags) x join guest_row g on g.tag = x.value where g.tag <> ''
 """
-_THREADS = "select id from guest_thread where id > ? and (?2 is null or (at < ?2 and run = '')) order by id limit ?3"
+_THREADS = """
+select id from guest_thread where id > :after and (:idle is null or (at < :idle and run = '')) order by id limit :limit
+"""
 _DELETE = """
 select id from guest_thread where id in (select value from json_each(?1)) and (?2 is null or (at < ?2 and run = ''))
 """
@@ -47,14 +58,16 @@ and not exists (select 1 from run r where r.id = t.run and r.status not in ('com
 _names = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
-class SQLiteThreads:
+class SQLiteThreads(TableThreads):
     """See `GuestThreads`. They are written over a connection of their own: nobody's commit waits for
     a large state."""
 
-    def __init__(
-        self, reader: BatchThread, connect: Callable[[], Any], now: Callable[[], float]
-    ) -> None:
-        self._reader, self._connect, self._now = reader, connect, now
+    _version, _in_order, _named = _VERSION, _ROWS, _NAMED
+    _tagged, _threads = _TAGGED, _THREADS
+
+    def __init__(self, rows: Rows, connect: Callable[[], Any], now: Callable[[], float]) -> None:
+        super().__init__(rows)
+        self._connect, self._now = connect, now
 
     async def _write(self, work: Callable[[Any], int]) -> int:
         return await asyncio.to_thread(self._transact, work)
@@ -69,40 +82,6 @@ class SQLiteThreads:
         now = self._now()
         return await self._write(lambda db: _change(db, thread, change, now))
 
-    async def version(self, thread: str) -> int:
-        """See `GuestThreads.version`."""
-        return await self._reader.ask(lambda db: _found(db, thread)[0])
-
-    async def rows(
-        self, thread: str, prefix: str, *, before: str = "", newest: int = 0
-    ) -> list[ThreadRow]:
-        """See `GuestThreads.rows`."""
-        sql = _ROWS
-        if newest:
-            sql = f"{_ROWS} desc limit {int(newest)}"
-        values = (thread, prefix, LAST, before)
-        return await self._reader.ask(
-            lambda db: [ThreadRow(*row) for row in db.execute(sql, values)]
-        )
-
-    async def named(self, thread: str, keys: Sequence[str]) -> list[ThreadRow]:
-        """See `GuestThreads.named`."""
-        values = (thread, _list(keys))
-        return await self._reader.ask(
-            lambda db: [ThreadRow(*row) for row in db.execute(_NAMED, values)]
-        )
-
-    async def tagged(self, tags: Sequence[str]) -> list[tuple[str, str]]:
-        """See `GuestThreads.tagged`."""
-        return await self._reader.ask(lambda db: db.execute(_TAGGED, (_list(tags),)).fetchall())
-
-    async def threads(
-        self, after: str = "", limit: int = 100, *, idle: float | None = None
-    ) -> list[str]:
-        """See `GuestThreads.threads`."""
-        values = (after, idle, limit)
-        return await self._reader.ask(lambda db: first_column(db.execute(_THREADS, values)))
-
     async def delete(self, threads: Sequence[str], *, idle: float | None = None) -> int:
         """See `GuestThreads.delete`."""
         return await self._write(lambda db: _delete(db, threads, idle))
@@ -112,14 +91,8 @@ def _list(values: Sequence[str]) -> str:
     return encode(list(values)).decode()
 
 
-def _found(db: Any, thread: str) -> tuple[int, str]:
-    """The version of a thread, and its run."""
-    row = db.execute("select version, run from guest_thread where id = ?", (thread,)).fetchone()
-    return row or (0, "")
-
-
 def _change(db: Any, thread: str, change: ThreadChange, now: float) -> int:
-    version, run = _found(db, thread)
+    version, run = db.execute(_FOUND, (thread,)).fetchone() or (0, "")
     run = run if version else change.run
     if run:
         [(erased, told_of)] = db.execute(_RUN, (run,)).fetchall()

@@ -12,20 +12,16 @@ from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
 from adjourn.stores.audit import SECURITY, AuditLine
 from adjourn.stores.inbox_terms import (
-    BRIEF,
     GOES_ON,
     IN_INBOX,
-    ORDER,
-    POSITION,
     SHOWN,
     UNUSUAL,
-    WHOLE,
+    InboxWalk,
     wanted_terms,
 )
 from adjourn.stores.protocol import Filter
 from adjourn.stores.rows import first_column
 from adjourn.stores.rules import run_filter
-from adjourn.stores.rules.inbox_filter import briefly
 from adjourn.stores.run_index import RunSearch
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.sqlite import run_search
@@ -33,11 +29,6 @@ from adjourn.stores.sqlite.rows import COLUMNS, inbox_item, run_row
 from adjourn.stores.sqlite.trigrams import PROBES, quoted, rarest
 
 AT = "json_extract(body, '$.at')"
-PLACE = "select rank, opened_at, run, seq from interrupt where i = ? order by run limit 1"
-PLACE_IN_RUN = (
-    "select rank, opened_at, run, seq from interrupt where run = (select n from "
-    "run where id = ?) and i = ?"
-)
 WAITING = f"{IN_INBOX} and (x.expires = 0 or x.expires > :now)"
 DECIDABLE = "(case when r.status in ('cancelling', 'stuck') then x.undoing else 1 end)"
 WORDS = "instr(inbox_words(r.title, r.id, r.program, x.type, x.tool), :text)"
@@ -104,51 +95,16 @@ def inbox_looks(db: Any, filter: Filter, now: float) -> Iterator[list[Interrupt]
     """A page of an inbox, in looks of which each has an end, as those of `looks`."""
     terms, values = _waiting(filter, now)
     source = _of_few_runs(db, filter, values)
-    place, left, most = _place(db, filter.after), filter.limit, FIRST
-    in_slices = not source and (
-        filter.members is not None or bool(run_filter.given(filter, UNUSUAL))
+    in_slices = filter.members is not None or bool(run_filter.given(filter, UNUSUAL))
+    walk = InboxWalk(
+        lambda sql, given: db.execute(sql, given).fetchall(),
+        ":{}".format,
+        "",
+        f"{source or 'interrupt x'} {OF_RUN}",
+        RECORD,
+        lambda row: inbox_item(db, row),
     )
-    while left > 0:
-        here, values["limit"] = list(terms), left
-        if place:
-            here.append(f"{POSITION} > (:rank, :opened_at, :number, :seq)")
-            values |= dict(zip(("rank", "opened_at", "number", "seq"), place, strict=True))
-        if in_slices:
-            place = _further(db, place, most)
-        else:
-            place = None
-        if place:
-            here.append(f"{POSITION} <= (:to_rank, :to_opened_at, :to_number, :to_seq)")
-            values |= dict(
-                zip(("to_rank", "to_opened_at", "to_number", "to_seq"), place, strict=True)
-            )
-        rest = f"where {' and '.join(here)} order by {ORDER} limit :limit"
-        found = _items(db, f"{source or 'interrupt x'} {OF_RUN}", rest, values, filter.brief)
-        yield found
-        left, most = left - len(found), min(most * 4, LOOK)
-        if not place:
-            return
-
-
-def _items(
-    db: Any, source: str, rest: str, values: Mapping[str, Any], brief: bool
-) -> list[Interrupt]:
-    if brief:
-        return list(starmap(briefly, db.execute(f"select {BRIEF} from {source} {rest}", values)))
-    found = db.execute(f"select {WHOLE} from {source} {RECORD} {rest}", values).fetchall()
-    return [inbox_item(db, row) for row in found]
-
-
-def _further(db: Any, place: Any, count: int) -> Any:
-    """The place of an interrupt that is so many further in the inbox; None if there are fewer."""
-    if place:
-        where = f"{IN_INBOX} and {POSITION} > (?, ?, ?, ?)"
-    else:
-        where = IN_INBOX
-    order = f"order by {ORDER} limit 1 offset {count - 1}"
-    return db.execute(
-        f"select {ORDER} from interrupt x where {where} {order}", place or ()
-    ).fetchone()
+    return walk.looks(filter, terms, values, FIRST if in_slices and not source else 0, LOOK)
 
 
 def _waiting(filter: Filter, now: float) -> tuple[list[str], dict[str, Any]]:
@@ -194,19 +150,6 @@ def _of_few_runs(db: Any, filter: Filter, values: Mapping[str, Any]) -> str:
     if _few(db, runs, values):
         return f"({runs}) d cross join interrupt x on x.run = d.n"
     return ""
-
-
-def _place(db: Any, after: str) -> Any:
-    """Where in the inbox an interrupt is, or was, by its public id or as `run:id`; None if there is
-    no such thing."""
-    if not after:
-        return None
-    for place, letter in enumerate(after):
-        if letter == ":":
-            found = db.execute(PLACE_IN_RUN, (after[:place], after[place + 1 :])).fetchone()
-            if found:
-                return found
-    return db.execute(PLACE, (after,)).fetchone()
 
 
 def _united(select: str, values: Iterable[str]) -> str:

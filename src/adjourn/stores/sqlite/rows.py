@@ -6,7 +6,6 @@ from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 import apsw
-import msgspec
 
 from adjourn.core.codec import decode, encode
 from adjourn.core.interrupt import Interrupt
@@ -14,11 +13,10 @@ from adjourn.core.records import AnyRecord
 from adjourn.core.status import Status
 from adjourn.errors import UnknownRun
 from adjourn.stores.erasure import Hold
-from adjourn.stores.fleet import Misfit
 from adjourn.stores.guest_threads import KEY, LAST
 from adjourn.stores.item_note import ItemMark
 from adjourn.stores.outbox import Endpoint, Notification
-from adjourn.stores.rows import first_column, parsed
+from adjourn.stores.rows import parsed
 from adjourn.stores.rules.inbox_filter import BRIEFLY, shown
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.run_row import RunRow, opened_bytes
@@ -56,10 +54,14 @@ _REWRAP = (
     "update run_key set wrapped = ?1 where kid = ?2",
     f"update guest_row set body = cast(?1 as blob) where tag = '{KEY}' || ?2 and tag <> ''",
 )
+MISFITS = (
+    "select m.body from misfit m join run r on r.n = m.run and r.seq = m.seq "
+    "where r.status not in ('completed', 'cancelled') and (:runs = '[]' or r.id in (select "
+    "value from json_each(:runs))) order by r.n"
+)
 LETTER = Notification.__struct_fields__
 SEAL = ", ".join(Seal.__struct_fields__)
 INTERRUPT = ", ".join(InterruptRow.__struct_fields__)
-_misfit = msgspec.json.Decoder(Misfit)
 _STATUS = {status.value: status for status in Status}
 _TEXT = {status: text for text, status in _STATUS.items()}
 
@@ -236,16 +238,6 @@ def store_id(db: Any) -> str:
     """The random id that was made with the file; "" if somebody has taken it away."""
     found = db.execute("select value from meta where key = 'store'").fetchone()
     return found[0] if found else ""
-
-
-def misfits(db: Any, runs: Sequence[str]) -> list[Misfit]:
-    """See `Store.misfits`."""
-    sql = (
-        "select m.body from misfit m join run r on r.n = m.run and r.seq = m.seq "
-        "where r.status not in ('completed', 'cancelled') and (?1 = '[]' or r.id in (select "
-        "value from json_each(?1))) order by r.n"
-    )
-    return list(map(_misfit.decode, first_column(db.execute(sql, (encode(list(runs)).decode(),)))))
 
 
 def holds(db: Any) -> list[Hold]:

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice, starmap
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -18,37 +18,28 @@ from adjourn.core.records import AnyRecord
 from adjourn.core.status import Status
 from adjourn.errors import AdjournError, StoreError
 from adjourn.stores.channel import Ears
-from adjourn.stores.erasure import Hold
-from adjourn.stores.fleet import Census, Misfit, Queue, WorkerCard
 from adjourn.stores.item_note import ItemMark
-from adjourn.stores.outbox import Endpoint, Notification
+from adjourn.stores.outbox import Endpoint
 from adjourn.stores.polled_channel import PolledChannel
 from adjourn.stores.protocol import Bell, Filter, Turn
 from adjourn.stores.rules import transaction as rule_transaction
-from adjourn.stores.rules.lease import misfitting
-from adjourn.stores.rules.roster import listing
 from adjourn.stores.rules.transaction import Each, RecordedRefusal, StoreRule, Whole
 from adjourn.stores.run_row import RunRow, open_stores
 from adjourn.stores.sqlite import lists, removal
 from adjourn.stores.sqlite.audit import SQLiteAudit
 from adjourn.stores.sqlite.batch_thread import BatchThread
 from adjourn.stores.sqlite.connection import bring_up_to_date, connect, transaction
-from adjourn.stores.sqlite.conversation_turns import read_followed, read_turns
+from adjourn.stores.sqlite.conversation_turns import FOLLOWED, read_turns
 from adjourn.stores.sqlite.due import due
-from adjourn.stores.sqlite.fleet import census, queues, roster
+from adjourn.stores.sqlite.fleet import CENSUS, QUEUES, SIZE
 from adjourn.stores.sqlite.guest_threads import SQLiteThreads
 from adjourn.stores.sqlite.heartbeat import SQLitePulse
 from adjourn.stores.sqlite.live_channel import sqlite_channel
 from adjourn.stores.sqlite.rows import (
     ENDED_RUNS,
-    LETTER,
+    MISFITS,
     endpoints,
-    erasures,
-    holds,
-    is_signed,
-    is_waking,
     marks,
-    misfits,
     read_blobs,
     read_journal,
     read_key,
@@ -117,6 +108,8 @@ class OtherWriters:
 
 class SQLiteStore(SQLiteAudit):
     """A `Store` in a file: WAL, `synchronous=FULL`, one writer thread, group commit."""
+
+    _followed, _unfit, _queues, _census, _size = FOLLOWED, MISFITS, QUEUES, CENSUS, SIZE
 
     def __init__(self, path: str, now: Callable[[], float] = time.time) -> None:
         path = self.path = os.path.abspath(path)  # the process may go to another folder
@@ -291,6 +284,13 @@ class SQLiteStore(SQLiteAudit):
             continue
         return found
 
+    async def rows(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+        """See `TableStore.rows`. A list is JSON there."""
+        for name, value in values.items():
+            if isinstance(value, list):
+                values[name] = encode(value).decode()
+        return await self._reader.ask(lambda db: db.execute(sql, values).fetchall())
+
     # Store
 
     async def get(self, run: str) -> RunRow:
@@ -305,10 +305,6 @@ class SQLiteStore(SQLiteAudit):
     def address(self) -> str:
         """See `Store.address`."""
         return f"sqlite:///{self.path}"
-
-    async def erasures(self) -> int:
-        """See `Store.erasures`."""
-        return await self._reader.ask(erasures)
 
     async def turns(self, run: str, seq: int, limit: int = 100) -> list[Turn]:
         """See `Store.turns`."""
@@ -353,23 +349,15 @@ class SQLiteStore(SQLiteAudit):
 
     def run_index(self) -> SQLiteRunIndex:
         """See `Store.run_index`."""
-        return SQLiteRunIndex(self._reader, self._connect)
+        return SQLiteRunIndex(self.rows, self._connect)
 
     def guest_threads(self) -> SQLiteThreads:
         """See `Store.guest_threads`."""
-        return SQLiteThreads(self._reader, self._connect, self.now)
+        return SQLiteThreads(self.rows, self._connect, self.now)
 
     async def marks(self, items: Sequence[tuple[str, str]]) -> dict[tuple[str, str], ItemMark]:
         """See `Store.marks`."""
         return await self._reader.ask(lambda db: marks(db, items))
-
-    async def hold(
-        self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
-    ) -> list[Hold]:
-        """See `Store.hold`."""
-        if not scope:
-            return await self._reader.ask(holds)
-        return await super().hold(scope, by=by, reason=reason, lift=lift, origin=origin)
 
     async def ended(
         self,
@@ -386,10 +374,6 @@ class SQLiteStore(SQLiteAudit):
         )
         return await self._reader.ask(lambda db: list(map(run_row, db.execute(sql, values))))
 
-    async def followed(self, runs: Sequence[str]) -> dict[str, list[str]]:
-        """See `Store.followed`."""
-        return await self._reader.ask(lambda db: read_followed(db, runs))
-
     async def weigh(self, runs: Sequence[str]) -> int:
         """See `Store.weigh`."""
         return await self._reader.ask(lambda db: removal.weigh(db, runs))
@@ -399,39 +383,6 @@ class SQLiteStore(SQLiteAudit):
         if not await self._reader.ask(lambda db: is_unscrubbed(db, pruned)):
             return True
         return await asyncio.to_thread(scrub, self._connect, self.path, pruned)
-
-    async def signed(self, required: bool | None = None, *, by: str = "", origin: str = "") -> bool:
-        """See `Store.signed`."""
-        if required is None:
-            return await self._reader.ask(is_signed)
-        return await self._require_seals(required, by, origin)
-
-    async def waking(self, wanted: bool | None = None, *, by: str = "", origin: str = "") -> bool:
-        """See `Store.waking`."""
-        return await (
-            self._reader.ask(is_waking) if wanted is None else self._want_wakes(wanted, by, origin)
-        )
-
-    async def workers(self) -> dict[str, float]:
-        """See `Store.workers`."""
-        return await self._reader.ask(lambda db: dict(db.execute("select id, until from worker")))
-
-    async def roster(
-        self, put: WorkerCard | None = None, *, drop: Sequence[str] = ()
-    ) -> list[WorkerCard]:
-        """See `Store.roster`."""
-        if put is not None or drop:
-            await self._write(listing(put, drop))
-        return await self._reader.ask(roster)
-
-    async def queues(self) -> list[Queue]:
-        """See `Store.queues`."""
-        now = self.now()
-        return await self._reader.ask(lambda db: queues(db, now))
-
-    async def census(self, most: int = 100_000) -> Census:
-        """See `Store.census`."""
-        return await self._reader.ask(lambda db: census(db, most))
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
@@ -448,12 +399,6 @@ class SQLiteStore(SQLiteAudit):
         now = self.now()
         return await self._in_turns(lambda db: lists.looks(db, filter, now))
 
-    async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
-        """See `Store.misfits`."""
-        if put is not None:
-            await self._write(misfitting(put))
-        return await self._reader.ask(lambda db: misfits(db, runs))
-
     async def endpoints(
         self, put: Endpoint | None = None, *, drop: str = "", by: str = "", origin: str = ""
     ) -> list[Endpoint]:
@@ -461,23 +406,6 @@ class SQLiteStore(SQLiteAudit):
         if put is None and not drop:
             return await self._reader.ask(endpoints)
         return await super().endpoints(put, drop=drop, by=by, origin=origin)
-
-    async def letters(
-        self, state: str = "", *, after: int = 0, limit: int = 100
-    ) -> list[Notification]:
-        """See `Store.letters`."""
-        if state:
-            where = "n > ? and state = ?"
-        else:
-            where = "n > ? and state in ('due', 'dead')"
-        sql = f"select {', '.join(LETTER)} from letter where {where} order by n limit ?"
-        if state:
-            values = (after, state, limit)
-        else:
-            values = (after, limit)
-        return await self._reader.ask(
-            lambda db: list(starmap(Notification, db.execute(sql, values)))
-        )
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """See `Store.subscribe`."""

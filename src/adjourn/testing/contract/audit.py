@@ -42,8 +42,10 @@ from adjourn.testing.contract.fixtures import (
     begin,
     claim,
     commit,
+    created,
     entries,
     ids,
+    names,
     question,
     started,
     suspend,
@@ -92,8 +94,7 @@ class Auditing(ContractFixtures):
     async def test_an_event_is_a_line_with_its_name_and_what_it_answered(
         self, store: Store
     ) -> None:
-        lease = await begin(store)
-        await suspend(store, lease, event="go")
+        await suspend(store, await begin(store), event="go")
         await store.deliver("r1", Emitted(event="news", value="a secret", by="ana"))
         with pytest.raises(NotAllowed):
             await store.deliver("r1", Emitted(event="go", by="bo", decides=False))
@@ -358,8 +359,7 @@ class Sealing(ContractFixtures):
         assert await store.seal() is not None
 
     async def test_a_seal_covers_at_most_so_many_and_the_next_the_rest(self, store: Store) -> None:
-        for number in range(5):
-            await store.create(started(f"r{number}"))
+        await created(store, *names(5))
         for wanted in (["r0", "r1"], ["r2", "r3"], ["r4"]):
             seal = await store.seal(most=2)
             assert seal is not None and scopes(seal) == wanted

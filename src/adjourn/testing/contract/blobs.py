@@ -110,8 +110,7 @@ class KeepingFiles(ContractFixtures):
         assert await store.blobs("r1") == {PHOTO.digest: PHOTO.data}
 
     async def test_what_people_send_may_have_files(self, store: Store) -> None:
-        lease = await begin(store, "r1")
-        await commit(store, lease, (), [approval(kind="error"), Parked()])
+        await commit(store, await begin(store, "r1"), (), [approval(kind="error"), Parked()])
         value = {"choice": "retry", "proof": PAGE.ref}
         await store.deliver("r1", Decided(i="1.0?0", verdict="value", value=value, by="ana"))
         assert await store.blobs("r1") == {PAGE.digest: PAGE.data}

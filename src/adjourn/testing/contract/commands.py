@@ -33,10 +33,12 @@ from adjourn.testing.contract.fixtures import (
     at_once,
     begin,
     bring,
+    check_fields,
     commit,
     due_ids,
     how_many,
     recorded,
+    refused,
     started,
     tried_at_once,
     unchanged,
@@ -106,8 +108,7 @@ class Commanding(ContractFixtures):
         before = (await store.get("r1")).seq
         clock.advance(3)
         assert await store.deliver("r1", COMMANDS[verb]) == before + 1
-        row = await store.get("r1")
-        assert (row.status, row.seq, row.updated_at) == (follows, before + 1, clock.now())
+        check_fields(await store.get("r1"), status=follows, seq=before + 1, updated_at=clock.now())
         [(_, record)] = await store.load("r1", before)
         assert (type(record), record.at) == (type(COMMANDS[verb]), clock.now())
 
@@ -125,9 +126,8 @@ class Commanding(ContractFixtures):
     @pytest.mark.parametrize("status", NOT_UNDONE)
     async def test_nothing_is_undone_in_a_run_that_is(self, store: Store, status: str) -> None:
         await bring(store, Status(status))
-        async with unchanged(store):
-            with pytest.raises((UnknownInterrupt, InterruptClosed)):
-                await store.deliver("r1", COMMANDS["undo"])
+        async with refused(store, (UnknownInterrupt, InterruptClosed)):
+            await store.deliver("r1", COMMANDS["undo"])
 
     @pytest.mark.parametrize("status", SAME)
     async def test_a_second_cancel_is_acknowledged_and_nothing_is_appended(
@@ -180,9 +180,8 @@ class Commanding(ContractFixtures):
             Said(text=cast("str", 7)),
         ]
         for command in wrong:
-            async with unchanged(store):
-                with pytest.raises(Invalid):
-                    await store.deliver("r1", command)
+            async with refused(store, Invalid):
+                await store.deliver("r1", command)
 
     async def test_a_time_that_somebody_made_up_is_not_taken(
         self, store: Store, clock: FakeClock
@@ -202,9 +201,8 @@ class Following(ContractFixtures):
     async def test_a_command_for_an_earlier_record_is_refused(self, store: Store) -> None:
         await wait_for(store, approval())
         await store.deliver("r1", Said(text="meanwhile"))
-        async with unchanged(store):
-            with pytest.raises(AlreadyResumed, match="ends at record 4, the run is at 5"):
-                await store.deliver("r1", yes(), at=4)
+        async with refused(store, AlreadyResumed, "ends at record 4, the run is at 5"):
+            await store.deliver("r1", yes(), at=4)
 
     async def test_of_many_commands_for_the_same_record_one_is_taken(self, store: Store) -> None:
         await wait_for(store, approval())

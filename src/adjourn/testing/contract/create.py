@@ -33,9 +33,11 @@ from adjourn.testing.contract.fixtures import (
     check_fields,
     claim,
     commit,
+    created,
     ids,
     open_ids,
     recorded,
+    refused,
     replied,
     seqs,
     started,
@@ -85,9 +87,8 @@ class Creating(ContractFixtures):
     )
     async def test_an_id_is_taken_by_another(self, store: Store, other: dict[str, str]) -> None:
         await store.create(started())
-        async with unchanged(store):
-            with pytest.raises(RunExists, match="run r1 already exists"):
-                await store.create(started(**other))
+        async with refused(store, RunExists, "run r1 already exists"):
+            await store.create(started(**other))
 
     async def test_of_many_who_begin_the_same_run_at_once_one_does(self, store: Store) -> None:
         made = await at_once(20, lambda _: store.create(started()))
@@ -128,8 +129,7 @@ class Importing(ContractFixtures):
         self, store: Store
     ) -> None:
         await store.create(started(), JOURNAL[:3])
-        row = await store.get("r1")
-        assert (row.status, row.worker, row.lease_until) == (Status.READY, "", 0.0)
+        check_fields(await store.get("r1"), status=Status.READY, worker="", lease_until=0.0)
         await store.create(started("r2"), JOURNAL)
         assert (await store.get("r2")).status == Status.WAITING
 
@@ -148,8 +148,7 @@ class Importing(ContractFixtures):
         await store.create(
             started(), [Claimed(epoch=1), RunCompleted(output="done", stopped="MaxSteps")]
         )
-        row = await store.get("r1")
-        assert (row.status, row.stopped) == (Status.COMPLETED, True)
+        check_fields(await store.get("r1"), status=Status.COMPLETED, stopped=True)
 
     async def test_importing_over_an_existing_run_changes_nothing(self, store: Store) -> None:
         await begin(store)
@@ -216,8 +215,7 @@ class Loading(ContractFixtures):
 
     async def test_runs_do_not_see_each_others_interrupts(self, store: Store) -> None:
         for run in ("r1", "r2"):
-            lease = await begin(store, run)
-            await commit(store, lease, (), [approval()])
+            await commit(store, await begin(store, run), (), [approval()])
         await store.deliver("r1", yes())
         assert await open_ids(store) == ["r2:1.0?0"]
 
@@ -244,8 +242,7 @@ class Loading(ContractFixtures):
         assert (await store.get("job-1")).status == Status.READY
 
     async def test_runs_are_listed_by_how_their_ids_begin(self, store: Store) -> None:
-        for id in ("job-2", "job", "job-10", "jo", "Job-1", "j_b-1", "job-1", "kob"):
-            await store.create(started(id))
+        await created(store, "job-2", "job", "job-10", "jo", "Job-1", "j_b-1", "job-1", "kob")
 
         async def like(prefix: str, **more: Any) -> list[str]:
             return await ids(store, prefix=prefix, **more)
@@ -261,11 +258,9 @@ class Loading(ContractFixtures):
         await store.create(started())
         row = await store.get("r1")
         row.status, row.seq = Status.COMPLETED, 99
-        row = await store.get("r1")
-        assert (row.status, row.seq) == (Status.READY, 1)
+        check_fields(await store.get("r1"), status=Status.READY, seq=1)
 
     async def test_what_was_answered_is_in_the_journal(self, store: Store) -> None:
-        lease = await begin(store)
-        await commit(store, lease, [replied("ask"), Suspended(call="1.0", i="1.0?0")])
+        await commit(store, await begin(store), [replied("ask"), Suspended(call="1.0", i="1.0?0")])
         seq = await store.deliver("r1", answer({"yes": [1, 2]}))
         assert (await store.load("r1", seq - 1))[0][1] == answer({"yes": [1, 2]}, at=store.now())

@@ -136,6 +136,12 @@ async def claim(
     return lease
 
 
+async def created(store: Store, *runs: str) -> None:
+    """New runs, one after the other, which nobody has."""
+    for run in runs:
+        await store.create(started(run))
+
+
 async def begin(store: Store, run: str = "r1", worker: str = "w1", **fields: Any) -> Lease:
     """A new run, claimed."""
     assert await store.create(started(run, **fields))
@@ -225,6 +231,21 @@ async def unchanged(store: Store, *runs: str) -> AsyncGenerator[None]:
     before = await everything()
     yield
     assert await everything() == before
+
+
+@asynccontextmanager
+async def refused(
+    store: Store,
+    error: type[Exception] | tuple[type[Exception], ...],
+    match: str | None = None,
+    *,
+    runs: Sequence[str] = ("r1",),
+) -> AsyncGenerator[None]:
+    """What happens inside is refused, with a text in which `match` is found, and changes none of these
+    runs."""
+    async with unchanged(store, *runs):
+        with pytest.raises(error, match=match):
+            yield
 
 
 def seqs(records: Iterable[tuple[int, AnyRecord]]) -> list[int]:

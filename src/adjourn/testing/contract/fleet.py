@@ -14,6 +14,7 @@ from adjourn.testing.contract.fixtures import (
     begin,
     claim,
     commit,
+    created,
     replied,
     started,
 )
@@ -98,10 +99,8 @@ class Listing(ContractFixtures):
         assert (await store.census()).runs == ()
         for run, program in (("a", "writer"), ("b", "clerk"), ("c", "clerk"), ("d", "clerk")):
             await store.create(started(run, program=program))
-        lease = await claim(store, "b")
-        await commit(store, lease, [replied("refund")], [approval(), Parked()])
-        lease = await claim(store, "d")
-        await commit(store, lease, [], [RunCompleted()])
+        await commit(store, await claim(store, "b"), [replied("refund")], [approval(), Parked()])
+        await commit(store, await claim(store, "d"), [], [RunCompleted()])
         assert (await store.census()).runs == (
             RunCount("clerk", "ready", 1),
             RunCount("clerk", "waiting", 1),
@@ -109,6 +108,5 @@ class Listing(ContractFixtures):
         )
 
     async def test_a_census_counts_only_so_many_of_a_kind(self, store: Store) -> None:
-        for run in ("a", "b", "c"):
-            await store.create(started(run))
+        await created(store, "a", "b", "c")
         assert (await store.census(2)).runs == (RunCount("clerk", "ready", 2),)

@@ -16,8 +16,7 @@ A, B, C = ThreadRow("a/1", b"one"), ThreadRow("a/2", b"two", "t"), ThreadRow("b/
 
 
 async def ended(store: Store, run: str) -> None:
-    lease = await begin(store, run)
-    await commit(store, lease, (), [RunCompleted(output="done")])
+    await commit(store, await begin(store, run), (), [RunCompleted(output="done")])
 
 
 class GuestThreading(ContractFixtures):

@@ -1,6 +1,7 @@
 """`pulse`: one heartbeat keeps all runs of a worker, whatever its event loop does."""
 
 import asyncio
+from contextlib import closing
 
 import pytest
 
@@ -31,37 +32,34 @@ class Beating(ContractFixtures):
         for run in ("r1", "r2"):
             await begin(store, run)
         await begin(store, "r3", worker="w2")
-        pulse = store.pulse()
-        clock.advance(TTL - 1)
-        assert not pulse.beat("w1", TTL)
-        clock.advance(TTL - 1)
-        for run in ("r1", "r2"):
-            assert (await store.get(run)).lease_until == clock.now() + 1
-            with pytest.raises(LeaseBusy):
-                await store.acquire(run, "w9", TTL)
-        assert await store.acquire("r3", "w9", TTL) is not None
-        pulse.close()
+        with closing(store.pulse()) as pulse:
+            clock.advance(TTL - 1)
+            assert not pulse.beat("w1", TTL)
+            clock.advance(TTL - 1)
+            for run in ("r1", "r2"):
+                assert (await store.get(run)).lease_until == clock.now() + 1
+                with pytest.raises(LeaseBusy):
+                    await store.acquire(run, "w9", TTL)
+            assert await store.acquire("r3", "w9", TTL) is not None
 
     async def test_a_beat_that_comes_too_late_says_so(self, store: Store, clock: FakeClock) -> None:
         await begin(store)
-        pulse = store.pulse()
-        clock.advance(TTL)
-        assert pulse.beat("w1", TTL)
-        assert not pulse.beat("w1", TTL)
-        pulse.close()
+        with closing(store.pulse()) as pulse:
+            clock.advance(TTL)
+            assert pulse.beat("w1", TTL)
+            assert not pulse.beat("w1", TTL)
 
     async def test_a_beat_gives_nothing_back_that_another_has_taken(
         self, store: Store, clock: FakeClock
     ) -> None:
         old = await begin(store)
-        pulse = store.pulse()
-        clock.advance(TTL)
-        await claim(store, worker="w2")
-        async with unchanged(store):
-            pulse.beat("w1", TTL)
-            with pytest.raises(LeaseLost):
-                await commit(store, old, [replied()])
-        pulse.close()
+        with closing(store.pulse()) as pulse:
+            clock.advance(TTL)
+            await claim(store, worker="w2")
+            async with unchanged(store):
+                pulse.beat("w1", TTL)
+                with pytest.raises(LeaseLost):
+                    await commit(store, old, [replied()])
 
     async def test_a_commit_is_no_beat(self, store: Store, clock: FakeClock) -> None:
         lease = await begin(store)
@@ -84,9 +82,8 @@ class Beating(ContractFixtures):
     ) -> None:
         await store.create(started())
         await claim(store, worker="here|1")
-        pulse = store.pulse()
-        pulse.end("here|1")
-        pulse.close()
+        with closing(store.pulse()) as pulse:
+            pulse.end("here|1")
         assert await store.acquire("r1", "w2", TTL, spares="here|") is not None
 
     async def test_what_a_worker_that_ended_has_left_at_work_is_waited_for_where_that_can_be_seen(
@@ -94,13 +91,12 @@ class Beating(ContractFixtures):
     ) -> None:
         await store.create(started())
         await claim(store, worker="here|1")
-        pulse = store.pulse()
-        pulse.end("here|1", left=True)
-        assert (await store.get("r1")).lease_until < 0
-        with pytest.raises(LeaseBusy):
-            await store.acquire("r1", "here|2", TTL, spares="here|")
-        pulse.end("here|1")
-        pulse.close()
+        with closing(store.pulse()) as pulse:
+            pulse.end("here|1", left=True)
+            assert (await store.get("r1")).lease_until < 0
+            with pytest.raises(LeaseBusy):
+                await store.acquire("r1", "here|2", TTL, spares="here|")
+            pulse.end("here|1")
         await claim(store, worker="here|2", spares="here|")
         assert not any(claimed.lost for claimed in await recorded(store, Claimed))
 
@@ -109,21 +105,18 @@ class Beating(ContractFixtures):
     ) -> None:
         await store.create(started())
         await claim(store, worker="there|1")
-        pulse = store.pulse()
-        pulse.end("there|1", left=True)
-        pulse.close()
+        with closing(store.pulse()) as pulse:
+            pulse.end("there|1", left=True)
         assert await store.acquire("r1", "here|2", TTL, spares="here|") is not None
         assert not any(claimed.lost for claimed in await recorded(store, Claimed))
 
     async def test_a_worker_that_ends_without_runs_leaves_nothing_behind(
         self, store: Store, clock: FakeClock
     ) -> None:
-        lease = await begin(store)
-        await commit(store, lease, (), [Parked()])
-        pulse = store.pulse()
-        pulse.end("w1")
-        assert pulse.beat("w1", TTL), "it was forgotten"
-        pulse.close()
+        await commit(store, await begin(store), (), [Parked()])
+        with closing(store.pulse()) as pulse:
+            pulse.end("w1")
+            assert pulse.beat("w1", TTL), "it was forgotten"
 
     async def test_a_worker_whose_last_run_was_taken_is_forgotten(
         self, store: Store, clock: FakeClock
@@ -133,21 +126,19 @@ class Beating(ContractFixtures):
         clock.advance(TTL)
         await claim(store, "r1", worker="w2")
         await claim(store, "r2", worker="w2")
-        pulse = store.pulse()
-        assert pulse.beat("w1", TTL), "as if it had never been there"
-        pulse.close()
+        with closing(store.pulse()) as pulse:
+            assert pulse.beat("w1", TTL), "as if it had never been there"
 
     async def test_beats_from_a_thread_and_commits_do_not_disturb_each_other(
         self, store: Store
     ) -> None:
         lease = await begin(store)
-        pulse = store.pulse()
+        with closing(store.pulse()) as pulse:
 
-        def beats() -> int:
-            return sum(not pulse.beat("w1", TTL) for _ in range(50))
+            def beats() -> int:
+                return sum(not pulse.beat("w1", TTL) for _ in range(50))
 
-        beating = asyncio.get_running_loop().run_in_executor(None, beats)
-        for _ in range(50):
-            assert (await commit(store, lease, [replied()])).clean
-        assert await beating == 50
-        pulse.close()
+            beating = asyncio.get_running_loop().run_in_executor(None, beats)
+            for _ in range(50):
+                assert (await commit(store, lease, [replied()])).clean
+            assert await beating == 50

@@ -1,5 +1,6 @@
 """`acquire`, `renew` and `release`: one worker at a time, and its authority is the epoch."""
 
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -25,12 +26,15 @@ from adjourn.testing.contract.fixtures import (
     at_once,
     begin,
     bring,
+    check_fields,
     claim,
     commit,
+    created,
     due_ids,
     how_many,
     names,
     recorded,
+    refused,
     replied,
     seqs,
     started,
@@ -50,8 +54,7 @@ class Acquiring(ContractFixtures):
         await store.create(started())
         lease = await claim(store)
         assert (lease.run, lease.worker, lease.epoch, lease.seq) == ("r1", "w1", 1, 2)
-        row = await store.get("r1")
-        assert (row.epoch, row.worker, row.lease_until) == (1, "w1", clock.now() + TTL)
+        check_fields(await store.get("r1"), epoch=1, worker="w1", lease_until=clock.now() + TTL)
 
     async def test_taking_a_run_is_a_record(self, store: Store, clock: FakeClock) -> None:
         await begin(store)
@@ -124,9 +127,8 @@ class Acquiring(ContractFixtures):
     async def test_a_run_that_somebody_has_is_busy(self, store: Store, clock: FakeClock) -> None:
         await begin(store)
         clock.advance(TTL - 1)
-        async with unchanged(store):
-            with pytest.raises(LeaseBusy, match="worker w1 is running run"):
-                await store.acquire("r1", "w2", TTL)
+        async with refused(store, LeaseBusy, "worker w1 is running run"):
+            await store.acquire("r1", "w2", TTL)
 
     async def test_a_worker_is_busy_with_its_own_run_too(self, store: Store) -> None:
         await begin(store)
@@ -148,9 +150,8 @@ class Acquiring(ContractFixtures):
 
     async def test_only_the_worker_that_is_named_is_replaced(self, store: Store) -> None:
         await begin(store)
-        async with unchanged(store):
-            with pytest.raises(LeaseBusy):
-                await store.acquire("r1", "w2", TTL, replaces="w3")
+        async with refused(store, LeaseBusy):
+            await store.acquire("r1", "w2", TTL, replaces="w3")
 
     async def test_a_worker_that_is_spared_is_not_robbed_because_time_has_passed(
         self, store: Store, clock: FakeClock
@@ -158,9 +159,8 @@ class Acquiring(ContractFixtures):
         assert await store.create(started())
         await claim(store, worker="here|1")
         clock.advance(100 * TTL)
-        async with unchanged(store):
-            with pytest.raises(LeaseBusy):
-                await store.acquire("r1", "w2", TTL, spares="here|")
+        async with refused(store, LeaseBusy):
+            await store.acquire("r1", "w2", TTL, spares="here|")
 
     async def test_a_worker_that_is_spared_is_replaced_when_it_is_named(
         self, store: Store, clock: FakeClock
@@ -207,8 +207,7 @@ class Acquiring(ContractFixtures):
         assert await store.acquire("r1", "w1", TTL) is None
         clock.advance(1)
         await claim(store)
-        row = await store.get("r1")
-        assert (row.status, row.wake_at) == (Status.READY, 0.0)
+        check_fields(await store.get("r1"), status=Status.READY, wake_at=0.0)
 
     async def test_a_cancel_that_waits_is_taken_up_when_its_time_has_come(
         self, store: Store, clock: FakeClock
@@ -308,12 +307,10 @@ class Claiming(ContractFixtures):
         assert {lease.run: seqs(lease.records) for lease in leases} == {"r1": [2, 3], "r2": []}
 
     async def test_whoever_knows_another_history_takes_nothing(self, store: Store) -> None:
-        for run in ("r1", "r2"):
-            await store.create(started(run))
+        await created(store, "r1", "r2")
         head = (await store.get("r1")).head
-        async with unchanged(store, "r1", "r2"):
-            with pytest.raises(StoreError, match="restored or replaced"):
-                await store.claim(["clerk"], "w1", TTL, 5, after={"r1": (1, bytes(len(head)))})
+        async with refused(store, StoreError, "restored or replaced", runs=("r1", "r2")):
+            await store.claim(["clerk"], "w1", TTL, 5, after={"r1": (1, bytes(len(head)))})
         [lease] = await store.claim(["clerk"], "w1", TTL, 1, after={"r1": (1, head)})
         assert seqs(lease.records) == [2]
 
@@ -352,9 +349,8 @@ class Claiming(ContractFixtures):
         lease = await begin(store, "r2", "w2")
         assert await store.workers() == {"w1": clock.now() - 1 + TTL, "w2": clock.now() + TTL}
         await store.release(lease)
-        pulse = store.pulse()
-        pulse.end("w1", left=True)
-        pulse.close()
+        with closing(store.pulse()) as pulse:
+            pulse.end("w1", left=True)
         assert (await store.workers())["w1"] == LEFT
 
     async def test_other_programs_and_runs_that_are_not_wanted_are_left_alone(
@@ -373,8 +369,7 @@ class Claiming(ContractFixtures):
 
     async def test_two_claimers_never_get_the_same_run(self, store: Store) -> None:
         runs = names(30)
-        for run in runs:
-            await store.create(started(run))
+        await created(store, *runs)
         taken: list[str] = []
 
         async def claimer(number: int) -> None:
@@ -496,15 +491,12 @@ class Keeping(ContractFixtures):
         lease = await begin(store)
         clock.advance(TTL)
         await claim(store, worker="w2")
-        async with unchanged(store):
-            with pytest.raises(LeaseLost, match="epoch 2"):
-                await store.renew(lease, TTL)
+        async with refused(store, LeaseLost, "epoch 2"):
+            await store.renew(lease, TTL)
 
     async def test_a_released_run_is_free_at_once(self, store: Store) -> None:
-        lease = await begin(store)
-        await store.release(lease)
-        row = await store.get("r1")
-        assert (row.worker, row.lease_until, row.status) == ("", 0.0, Status.READY)
+        await store.release(await begin(store))
+        check_fields(await store.get("r1"), worker="", lease_until=0.0, status=Status.READY)
         assert (await claim(store, worker="w2")).epoch == 2
 
     async def test_handing_a_run_back_is_a_record_that_says_why(
@@ -534,9 +526,8 @@ class Keeping(ContractFixtures):
 
     async def test_taking_a_run_from_a_worker_that_has_ended_is_no_loss(self, store: Store) -> None:
         await begin(store)
-        pulse = store.pulse()
-        pulse.end("w1")
-        pulse.close()
+        with closing(store.pulse()) as pulse:
+            pulse.end("w1")
         last = (await claim(store, worker="w2")).records[-1][1]
         assert isinstance(last, Claimed) and not last.lost
 

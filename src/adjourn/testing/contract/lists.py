@@ -16,6 +16,7 @@ from adjourn.testing.contract.fixtures import (
     check_fields,
     claim,
     commit,
+    created,
     due_ids,
     ids,
     names,
@@ -200,8 +201,7 @@ class Inbox(ContractFixtures):
         self, store: Store
     ) -> None:
         await wait_for(store, approval(), run="r1", program="cook", session="s1")
-        lease = await begin(store, "r2", labels={"team": "ops"})
-        await suspend(store, lease)
+        await suspend(store, await begin(store, "r2", labels={"team": "ops"}))
         assert await open_ids(store, run="r2") == ["r2:1.0?0"]
         assert await open_ids(store, run="r") == []
         assert await open_ids(store, program="cook") == ["r1:1.0?0"]
@@ -310,8 +310,7 @@ class Runs(ContractFixtures):
         assert await ids(store) == ["r1", "r3", "r2"]
 
     async def test_runs_of_one_moment_have_an_order_too(self, store: Store) -> None:
-        for number in range(5):
-            await store.create(started(f"r{number}"))
+        await created(store, *names(5))
         assert await ids(store) == ["r4", "r3", "r2", "r1", "r0"]
 
     async def test_runs_of_one_program_session_label_or_id(self, store: Store) -> None:
@@ -350,8 +349,7 @@ class Runs(ContractFixtures):
         assert await ids(store, since=times[0] + 1, until=times[2] - 1) == ["r2"]
 
     async def test_runs_that_changed_since_a_time(self, store: Store, clock: FakeClock) -> None:
-        for run in ("r1", "r2"):
-            await store.create(started(run))
+        await created(store, "r1", "r2")
         clock.advance(10)
         await store.deliver("r1", Said(text="that is a change"))
         assert await ids(store, changed=clock.now()) == ["r1"]
@@ -466,8 +464,7 @@ class Runs(ContractFixtures):
         assert await ids(store, after="r0") == []
 
     async def test_the_next_page_follows_a_run_that_has_left_the_list(self, store: Store) -> None:
-        for number in range(4):
-            await store.create(started(f"r{number}"))
+        await created(store, *names(4))
         assert await ids(store, status="ready", limit=2) == ["r3", "r2"]
         await store.deliver("r2", CancelAsked())
         assert await ids(store, status="ready", limit=2, after="r2") == ["r1", "r0"]

@@ -13,6 +13,7 @@ from adjourn.testing.contract.fixtures import (
     begin,
     commit,
     question,
+    refused,
     started,
     unchanged,
     wait_for,
@@ -53,9 +54,8 @@ class Naming(ContractFixtures):
         self, store: Store, word: Command
     ) -> None:
         await wait_for(store, approval())
-        async with unchanged(store):
-            with pytest.raises(Invalid, match="NUL"):
-                await store.deliver("r1", word)
+        async with refused(store, Invalid, "NUL"):
+            await store.deliver("r1", word)
         assert (await store.audit("r1"))[-1].entry["refused"] == "it cannot be recorded"
 
     async def test_a_request_id_with_a_nul_is_refused(self, store: Store) -> None:

@@ -23,6 +23,7 @@ from adjourn.testing.contract.fixtures import (
     entries,
     no,
     open_ids,
+    refused,
     replied,
     suspend,
     unchanged,
@@ -95,9 +96,8 @@ class Signing(ContractFixtures):
     ) -> None:
         await wait_for(store, approval())
         await store.signed(True)
-        async with unchanged(store):
-            with pytest.raises(NotAllowed, match=r"are signed, and this one is not.*--signing-key"):
-                await store.deliver("r1", command)
+        async with refused(store, NotAllowed, r"are signed, and this one is not.*--signing-key"):
+            await store.deliver("r1", command)
         assert "are signed" in (await store.audit("r1"))[-1].entry["refused"]
         await store.deliver("r1", sealed(command, clock.now()))
 
@@ -121,9 +121,8 @@ class Signing(ContractFixtures):
         self, store: Store, clock: FakeClock, off: float
     ) -> None:
         await wait_for(store, approval())
-        async with unchanged(store):
-            with pytest.raises(Invalid, match="301 s from now"):
-                await store.deliver("r1", sealed(yes(), clock.now() + off))
+        async with refused(store, Invalid, "301 s from now"):
+            await store.deliver("r1", sealed(yes(), clock.now() + off))
 
     async def test_a_request_is_the_same_whenever_it_was_signed(
         self, store: Store, clock: FakeClock
@@ -212,9 +211,8 @@ class Signing(ContractFixtures):
         lease = await claim(store)
         stranger = msgspec.structs.replace(lease, trust=Believes("other"))
         server = msgspec.structs.replace(lease, trust=Believes("k"))
-        async with unchanged(store):
-            with pytest.raises(Unauthorised, match="whose signature counts here"):
-                await commit(store, stranger, (), [intended])
+        async with refused(store, Unauthorised, "whose signature counts here"):
+            await commit(store, stranger, (), [intended])
         assert (await commit(store, server, (), [intended])).clean
 
     async def test_where_seals_are_asked_for_a_worker_that_cannot_verify_them_begins_nothing_gated(
@@ -225,6 +223,5 @@ class Signing(ContractFixtures):
         await store.signed(True)
         await store.deliver("r1", sealed(yes(by="ana", digest=asked.digest), clock.now()))
         lease = await claim(store)
-        async with unchanged(store):
-            with pytest.raises(Unauthorised, match="no deciders to verify them with"):
-                await commit(store, lease, (), [intended])
+        async with refused(store, Unauthorised, "no deciders to verify them with"):
+            await commit(store, lease, (), [intended])

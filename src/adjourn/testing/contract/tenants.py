@@ -34,8 +34,7 @@ async def furnished(store: Store) -> TenantStore:
     """Two runs each of two tenants, and one of nobody; what `acme` sees of them."""
     for tenant, (ended, waits) in (("acme", ("a1", "a2")), ("globex", ("g1", "g2"))):
         labels = {TENANT: tenant, "team": "eu"}
-        lease = await begin(store, ended, labels=labels)
-        await commit(store, lease, (), [RunCompleted()])
+        await commit(store, await begin(store, ended, labels=labels), (), [RunCompleted()])
         await wait_for(store, approval(), run=waits, labels=labels)
     await wait_for(store, approval(), run="loose", labels={"team": "eu"})
     return TenantStore(store, "acme")

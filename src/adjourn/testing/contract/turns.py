@@ -14,16 +14,15 @@ from adjourn.testing.contract.fixtures import (
     begin,
     commit,
     names,
+    refused,
     replied,
     started,
-    unchanged,
 )
 
 
 async def ended(store: Store, run: str, after: Ref | None = None) -> Ref:
     """A run that has ended; the place at which it did."""
-    lease = await begin(store, run, after=after)
-    await commit(store, lease, [replied()], [RunCompleted()])
+    await commit(store, await begin(store, run, after=after), [replied()], [RunCompleted()])
     row = await store.get(run)
     return Ref(run, row.seq, row.head.hex(), 2, 1)
 
@@ -82,9 +81,10 @@ class Continuing(ContractFixtures):
             Ref("r1", ref.seq + 1, ref.head, 2, 1),
             Ref("r1", 0, ref.head, 2, 1),
         ):
-            async with unchanged(store, "r1", "r2"):
-                with pytest.raises(BrokenHistory, match="run r3 continues run r1 from record"):
-                    await store.create(started("r3", after=wrong))
+            async with refused(
+                store, BrokenHistory, "run r3 continues run r1 from record", runs=("r1", "r2")
+            ):
+                await store.create(started("r3", after=wrong))
         with pytest.raises(UnknownRun, match="run nobody not found"):
             await store.create(started("r3", after=Ref("nobody", 1, ref.head, 2, 1)))
         with pytest.raises(UnknownRun):
@@ -130,13 +130,11 @@ class Continuing(ContractFixtures):
         self, store: Store
     ) -> None:
         chosen: dict[str, Any] = {"options": {"after": "session"}, "session": "s"}
-        lease = await begin(store, "r1", **chosen)
-        await commit(store, lease, [replied()], [RunCompleted()])
+        await commit(store, await begin(store, "r1", **chosen), [replied()], [RunCompleted()])
         row = await store.get("r1")
         first = Ref("r1", row.seq, row.head.hex(), 2, 1)
-        async with unchanged(store, "r1"):
-            with pytest.raises(SessionMoved, match="session s was started"):
-                await store.create(started("r2", **chosen))
+        async with refused(store, SessionMoved, "session s was started"):
+            await store.create(started("r2", **chosen))
         assert await store.create(started("other", program="another", **chosen))
         assert await store.create(started("r2", after=first, **chosen))
         with pytest.raises(SessionMoved):
@@ -164,9 +162,8 @@ class Continuing(ContractFixtures):
             return await store.prune(run, Pruning((await store.get(run)).seq, 1e12, by="ann"))
 
         for run, follower in (("r1", "r2"), ("r2", "r3")):
-            async with unchanged(store):
-                with pytest.raises(Refused, match=f"run {follower} continues its conversation"):
-                    await prune(run)
+            async with refused(store, Refused, f"run {follower} continues its conversation"):
+                await prune(run)
         for run in ("r3", "r2", "r1"):
             assert await prune(run)
 

@@ -29,6 +29,7 @@ from adjourn.testing.contract.fixtures import (
     bring,
     claim,
     commit,
+    created,
     entries,
     names,
     started,
@@ -125,8 +126,7 @@ class Waking(ContractFixtures):
         self, store: Store
     ) -> None:
         await store.waking(True)
-        for run in ("r1", "r2"):
-            await store.create(started(run))
+        await created(store, "r1", "r2")
         assert await woken(store) == ["r1", "r2"]
         assert not await store.create(started("r1"))
         assert await woken(store) == []
@@ -292,8 +292,7 @@ class Taking(ContractFixtures):
 
     async def test_a_wake_goes_to_one_of_two_who_take(self, store: Store) -> None:
         await store.waking(True)
-        for number in range(10):
-            await store.create(started(f"r{number}"))
+        await created(store, *names(10))
         one, two = await asyncio.gather(store.wakes(take=6), store.wakes(take=6))
         assert sorted((len(one), len(two))) == [4, 6]
         assert {wake.run for wake in (*one, *two)} == set(names(10))
@@ -328,8 +327,7 @@ class Taking(ContractFixtures):
         self, store: Store, clock: FakeClock
     ) -> None:
         await store.waking(True)
-        for run in ("r1", "r2"):
-            await store.create(started(run))
+        await created(store, "r1", "r2")
         one, two = await store.wakes(take=2, hold=HOLD)
         assert await store.wakes([one, one], take=2) == []
         clock.advance(HOLD)
@@ -375,8 +373,7 @@ class Taking(ContractFixtures):
         await store.create(started())
         for number in range(3):
             old = await take(store)
-            lease = await claim(store)
-            await commit(store, lease, (), [Parked(wake_at=clock.now() + 5)])
+            await commit(store, await claim(store), (), [Parked(wake_at=clock.now() + 5)])
             await store.wakes([old])
             clock.advance(4)
             assert await store.wakes(take=1) == [], number
