@@ -118,7 +118,7 @@ async def test_a_run_s_own_key_reads_that_run_and_nothing_else(
     assert (await admin.get(f"interrupts/{at(item['ref'])}")).json()["status"] == "open"
 
 
-@pytest.mark.parametrize("name", ["refunds", "nested"])
+@pytest.mark.parametrize("name", ["refunds", "nested", "REFUNDS", "Nested"])
 async def test_whoever_is_called_like_the_agent_does_not_decide_for_it(
     server: Serving, people: tuple[Users, dict[str, str]], admin: Client, name: str
 ) -> None:

@@ -119,6 +119,10 @@ class Agent(Definition[T]):
         check_on_change(on_change)
         self.name, self.policy, self.instructions = name, policy, instructions
         self.stop, self.retries, self.on_change = guarded(stop, GUARD), retries, on_change
+        if settings is not None and not isinstance(settings, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(
+                f"agent {name!r}: settings= must be {{setting: value}}, got {settings!r:.80}"
+            )
         if settings:
             self.settings = dict(settings)
         else:

@@ -54,6 +54,11 @@ class Policy:
     def __init__(
         self, rules: Iterable[Rule] = (), default: Literal["allow", "ask", "deny"] = "ask"
     ) -> None:
+        if isinstance(rules, Rule) or not isinstance(rules, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(
+                f"a policy takes a list of rules, got {rules!r:.80}",
+                advice="write Policy([ask(...)])",
+            )
         self.rules = tuple(rules)
         for rule in self.rules:
             if not isinstance(rule, Rule):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -23,6 +23,32 @@ def limited(limit: Any) -> int:
     return limit
 
 
+def check_filter(label: Any = None, **texts: Any) -> None:
+    """Raise `Invalid` for what no run could be found by."""
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise Invalid(f"{name}= must be a string, got {text!r:.80}")
+    if label is None:
+        return
+    parts = cast("tuple[Any, ...]", label) if isinstance(label, tuple) else ()
+    if len(parts) != 2 or not all(isinstance(part, str) for part in parts):
+        raise Invalid(f"label= must be a pair, ('team', 'billing'), got {label!r:.80}")
+
+
+def check_runtime(store: Any, programs: Any) -> None:
+    """Raise `InvalidDefinition` for what is no store, or no list of agents and flows."""
+    if not isinstance(store, str) and not callable(getattr(store, "commit", None)):
+        raise InvalidDefinition(
+            f"a runtime takes the address of a store, or a store, got {store!r:.80}",
+            advice="for example 'sqlite:///runs.db'",
+        )
+    if isinstance(programs, str | Mapping) or not isinstance(programs, Iterable):
+        raise InvalidDefinition(
+            f"a runtime takes a list of agents and flows, got {programs!r:.80}",
+            advice="write Runtime(store, [agent])",
+        )
+
+
 def whole(name: str, number: Any) -> int:
     """A setting that counts something; raises `InvalidDefinition`."""
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
@@ -32,6 +58,8 @@ def whole(name: str, number: Any) -> int:
 
 def checked_labels(labels: Mapping[str, str] | None) -> dict[str, str]:
     """A run's labels; raises `Invalid` for what is no string."""
+    if labels is not None and not isinstance(labels, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise Invalid(f"labels= must be {{name: value}}, got {labels!r:.80}")
     found = dict(labels or {})
     if not all(isinstance(k, str) and isinstance(v, str) for k, v in found.items()):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise Invalid("labels must be strings: {name: string}")

@@ -148,6 +148,11 @@ async def answers_for(
     if len(given) > 1:
         raise InvalidAnswer("pass one of answer=, answers= and approved=, not several")
     waiting = {i.id: i for i in state.interrupts if i.kind not in ("timer", "event")}
+    if answers is not None and not isinstance(answers, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidAnswer(
+            f"answers= must be {{interrupt id: answer}}, got {answers!r:.80}",
+            advice="for one that waits alone, pass answer= or approved=",
+        )
     if answers is not None:
         return [await _answer(_find(waiting, id), value, by, now) for id, value in answers.items()]
     if not given:

@@ -25,7 +25,14 @@ from adjourn.driver.worker_mark import check_outside, mark, unmark
 from adjourn.errors import Invalid, InvalidDefinition, Misused, RunExists, UnknownRun
 from adjourn.runtime import run_start
 from adjourn.runtime.advance_result import ELSEWHERE, IDLE, AdvanceVerb
-from adjourn.runtime.arguments import checked_labels, checked_tenant, limited, whole
+from adjourn.runtime.arguments import (
+    check_filter,
+    check_runtime,
+    checked_labels,
+    checked_tenant,
+    limited,
+    whole,
+)
 from adjourn.runtime.audit_verbs import AuditVerbs
 from adjourn.runtime.bulk_verbs import BulkVerbs
 from adjourn.runtime.checked_answers import MISSING, Missing
@@ -128,6 +135,7 @@ class Runtime(AdvanceVerb, AuditVerbs, BulkVerbs, JointDecisionVerbs, ErasureVer
         from adjourn.runtime.retention import Retention
 
         check_on_change(on_change)
+        check_runtime(store, programs)
         if checked_tenant(tenant) and programs and work:
             raise InvalidDefinition(IDLE, advice=f"give work=False; {ELSEWHERE}")
         self._max_deaths = whole("max_deaths", max_deaths)
@@ -418,6 +426,7 @@ class Runtime(AdvanceVerb, AuditVerbs, BulkVerbs, JointDecisionVerbs, ErasureVer
             raise Invalid(
                 f"unknown status {status!r}", advice=f"use one of {', '.join(sorted(known))}"
             )
+        check_filter(label, agent=agent, session=session, text=text, search=search, after=after)
         found = Filter(
             status=status,
             program=agent,
@@ -483,6 +492,7 @@ class Runtime(AdvanceVerb, AuditVerbs, BulkVerbs, JointDecisionVerbs, ErasureVer
             agent, kind, run: only of this agent or flow, of this kind, of this run.
             after, limit: the last id of the page before; at most so many.
         """
+        check_filter(agent=agent, kind=kind, run=run, after=after)
         return await self.store.inbox(
             Filter(program=agent, kind=kind, run=run, after=after, limit=limited(limit))
         )

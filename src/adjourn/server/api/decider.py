@@ -1,19 +1,15 @@
 """Who may decide about a run."""
 
 from adjourn.core.interrupt import Interrupt
-from adjourn.errors import NotAllowed, bare
+from adjourn.core.person_name import check_outsider
 from adjourn.server.api_request import ApiRequest
 
 
 async def check_decider(request: ApiRequest, run: str) -> None:
     """Raise `NotAllowed` if whoever asks is the run or one of its agents."""
     row, state = await request.desk.folds.of(run)
-    agents = {row.program, *(thread.agent for thread in state.threads.values())}
-    name = request.who.name
-    if name.startswith("@") or name in agents:
-        raise NotAllowed(
-            f"{bare(name)} is this run or its agent; an agent cannot decide its own requests"
-        )
+    agents = {row.id, row.program, *(thread.agent for thread in state.threads.values())}
+    check_outsider(request.who.name, agents)
 
 
 async def decidable(request: ApiRequest) -> Interrupt:

@@ -14,7 +14,7 @@ from adjourn.core.codec import legible
 from adjourn.core.decision import INSTEAD, chosen, is_instead, says_yes, word_of
 from adjourn.core.files import MARK
 from adjourn.core.ids import local_event, public_id
-from adjourn.core.person_name import is_known
+from adjourn.core.person_name import check_outsider, is_known
 from adjourn.core.record_codec import dump, parse
 from adjourn.core.record_effects import Commands, Together
 from adjourn.core.record_parts import ApprovalSlot, stamped
@@ -285,12 +285,9 @@ def admit(sheet: Sheet, row: RunRow, command: Command) -> None:
         from adjourn.stores.rules.standing_decisions import admit_revocation
 
         admit_revocation(sheet, row, command)
-    if isinstance(command, Accepted) and (
-        command.by.startswith("@") or is_known(command.by, (row.id, row.program))
-    ):
-        raise NotAllowed(
-            f"{bare(command.by)} is this run or its agent; only a person can accept a changed agent"
-        )
+    if isinstance(command, Accepted):
+        why = "only a person can accept a changed agent"
+        check_outsider(command.by, (row.id, row.program), why)
     if after(row.status, command) is None:
         resuming = isinstance(command, Resumed)
         if resuming and row.status == Status.WAITING:
@@ -312,10 +309,7 @@ def _admit_decision(sheet: Sheet, row: RunRow, command: Decided) -> None:
         )
     shown = public_id(row.id, command.i)
     machines = (row.id, row.program, *getattr(sheet.opening(found.seq), "under", ()))
-    if command.by.startswith("@") or is_known(command.by, machines):
-        raise NotAllowed(
-            f"{bare(command.by)} is this run or its agent; an agent cannot decide its own requests"
-        )
+    check_outsider(command.by, machines)
     if found.state == "decided":
         raise AlreadyDecided(shown, found.by)
     if found.state != "open":
@@ -466,10 +460,7 @@ def _admit_event(sheet: Sheet, row: RunRow, command: Emitted) -> None:
             raise NotAllowed(
                 f"the event {command.event!r} answers {bare(shown)}: only a person who can decide can send it"
             )
-        if command.by.startswith("@") or is_known(command.by, (row.id, row.program)):
-            raise NotAllowed(
-                f"{bare(command.by)} is this run or its agent; an agent cannot decide its own requests"
-            )
+        check_outsider(command.by, (row.id, row.program))
         if found.expires and sheet.now >= found.expires:
             raise InterruptClosed(shown, "it expired")
         check_sealed(sheet, row.id, command)

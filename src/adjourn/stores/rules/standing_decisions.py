@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from adjourn.core.authority import standing_flaw
 from adjourn.core.decision import chosen, is_instead, says_yes, word_of
 from adjourn.core.ids import public_id
-from adjourn.core.person_name import is_known
+from adjourn.core.person_name import check_outsider
 from adjourn.core.records import Asked, Decided, Revoked
 from adjourn.core.signatures import Trust, is_genuine
 from adjourn.core.standing_decision import (
@@ -19,7 +19,7 @@ from adjourn.core.standing_decision import (
     terms_of,
     under,
 )
-from adjourn.errors import InvalidAnswer, NotAllowed, Refused, Unauthorised, UnknownInterrupt, bare
+from adjourn.errors import InvalidAnswer, Refused, Unauthorised, UnknownInterrupt, bare
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.sheet import Sheet
 from adjourn.stores.rules.votes import agreed
@@ -122,10 +122,7 @@ def count_use(sheet: Sheet, found: InterruptRow, decided: Decided) -> None:
 
 def admit_revocation(sheet: Sheet, row: RunRow, command: Revoked) -> None:
     """Whether there is something to take back; raises with the reason if not."""
-    if command.by.startswith("@") or is_known(command.by, (row.id, row.program)):
-        raise NotAllowed(
-            f"{bare(command.by)} is this run or its agent; only a person can revoke a decision"
-        )
+    check_outsider(command.by, (row.id, row.program), "only a person can revoke a decision")
     found = sheet.interrupt(command.i)
     if found is None:
         raise UnknownInterrupt(public_id(row.id, command.i), [])
