@@ -54,9 +54,10 @@ def test_no_rooms_import_each_other_in_a_circle() -> None:
     assert cycles(frozenset({("a", "b"), ("b", "c"), ("c", "a"), ("d", "a"), ("a", "e")})) == {"a", "b", "c", "d"}
 
 
-def test_an_approval_over_http_reads_the_interrupt_once(legs: list[dict[str, Any]]) -> None:
+def test_an_approval_over_http_reads_the_interrupt_once_and_copies_no_runtime(legs: list[dict[str, Any]]) -> None:
     [approve] = [leg for leg in legs if leg["name"].endswith("/approve`")]
     assert approve["interrupt_reads"] == 1
+    assert approve["runtime_copies"] == 0
 
 
 def test_a_new_page_has_every_room(legs: list[dict[str, Any]]) -> None:
