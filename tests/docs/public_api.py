@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+RETURNED = ("adjourn.flow.builder:Chain",)
+"""Classes that users only get, from a public callable: their methods are called, and they have no place of their own."""
 MODULES = (
     "adjourn",
     "adjourn.policy",
@@ -48,6 +50,7 @@ INTERNAL: dict[str, str] = {
 # Classes whose methods are documented at the protocol that they implement, or are tests.
 ELSEWHERE = {"CheckedStore", "Faulty", "GuestContract", "StoreContract", "Watched"}
 MADE_BY_ADJOURN = {
+    "Chain",
     "BackgroundModel",
     "Execution",
     "FlowContext",
@@ -185,3 +188,12 @@ def callables_of(module: str, thing: Any) -> list[PublicCallable]:
 def public_callables() -> list[PublicCallable]:
     """All of them."""
     return [one for module, thing in public_things().values() for one in callables_of(module, thing)]
+
+
+def returned_callables() -> list[PublicCallable]:
+    """The methods of what users only get."""
+    found: list[PublicCallable] = []
+    for name in RETURNED:
+        module, _, kind = name.partition(":")
+        found += callables_of(module, getattr(importlib.import_module(module), kind))
+    return found

@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from tests.docs.public_api import PublicCallable, public_callables
+from tests.docs.public_api import PublicCallable, public_callables, returned_callables
 
-CALLABLES = {f"{one.module}:{one.name}": one for one in public_callables()}
+CALLABLES = {f"{one.module}:{one.name}": one for one in (*public_callables(), *returned_callables())}
 
 
 def is_named(name: str, one: PublicCallable) -> bool:

@@ -69,8 +69,12 @@ class Chain:
         return Chain(self._flow, node, opened, self._root)
 
     def to(self, chunk: Any, *more: Any) -> "Chain":
-        """Go on with a chunk (a function, or its name), an `Agent` or a `Flow`; then with more of
-        them."""
+        """Go on with a chunk, then with more of them.
+
+        Args:
+            chunk: a function, its name, an `Agent` or a `Flow`.
+            more: what follows it, in this order.
+        """
         make, name = placed(self._flow, chunk)
         chain = self._add(make, name)
         if more:
@@ -78,8 +82,13 @@ class Chain:
         return chain
 
     def batch(self, *branches: tuple[str, Any], name: str = "batch", **named: Any) -> "Chain":
-        """Run branches at the same time; their results go on as a dict. A branch is a chunk, an
-        agent, a flow or `flow.branch()…`."""
+        """Run branches at the same time; their results go on as a dict.
+
+        Args:
+            branches: pairs of a name and a branch: a chunk, an agent, a flow or `flow.branch()…`.
+            name: the batch's, in the flow's picture and in its steps.
+            named: branches by keyword, `batch(left=chunk, right=agent)`.
+        """
         pairs = [*branches, *named.items()]
         if not pairs or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(
@@ -93,8 +102,12 @@ class Chain:
         return self._add(lambda: BatchItem(name, {key: make() for key, make in made.items()}))
 
     def for_each(self, concurrency: int = 0, name: str = "each") -> "Chain":
-        """Run what follows, until `end_for_each`, for each element of a list. `concurrency` 0: all
-        at once."""
+        """Run what follows, until `end_for_each`, for each element of a list.
+
+        Args:
+            concurrency: so many at once; 0: all.
+            name: the loop's, in the flow's picture and in its steps.
+        """
         if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(
                 f"concurrency must be an integer (0 for all at once), got {concurrency!r}"
@@ -109,13 +122,21 @@ class Chain:
         return opened.chain._add(lambda: EachItem(opened.name, body.items(), opened.concurrency))
 
     def if_(self, condition: Callable[[Any], Any], name: str = "if") -> "Chain":
-        """Run what follows, until `elif_`, `else_` or `end_if`, if the condition over the context
-        holds."""
+        """Run what follows, until `elif_`, `else_` or `end_if`, if the condition holds.
+
+        Args:
+            condition: a function over the context.
+            name: the choice's, in the flow's picture and in its steps.
+        """
         opened = OpenBlock(self, "if_", name)
         return self._inner(opened.branch(self._flow._condition(condition, self._node.name)), opened)
 
     def elif_(self, condition: Callable[[Any], Any]) -> "Chain":
-        """Another condition."""
+        """Run what follows if no condition before held, and this one does.
+
+        Args:
+            condition: a function over the context.
+        """
         opened = self._inside("if_", "elif_")
         chain = opened.chain
         return chain._inner(
@@ -136,8 +157,12 @@ class Chain:
         )
 
     def match(self, key: Callable[[Any], Any] | None = None, name: str = "match") -> "Chain":
-        """Choose by the input's value, or by what `key` makes of the context; follow with
-        `case`."""
+        """Choose by a value; follow with `case`.
+
+        Args:
+            key: a function over the context that gives the value; without it, the input is the value.
+            name: the choice's, in the flow's picture and in its steps.
+        """
         opened = OpenBlock(self, "match", name)
         if key is not None:
             opened.key = self._flow._condition(key, self._node.name)
@@ -146,7 +171,11 @@ class Chain:
         return self._inner(Node(), opened)
 
     def case(self, value: Any) -> "Chain":
-        """Run what follows if the value is this one."""
+        """Run what follows, until the next `case`, if this is the value.
+
+        Args:
+            value: any JSON value.
+        """
         opened = self._inside("match", "case")
         return opened.chain._inner(opened.branch(plain(value, "case")), opened)
 
@@ -167,18 +196,30 @@ class Chain:
         )
 
     def emit(self, event: str) -> "Chain":
-        """Emit an event with the value that passes."""
+        """Emit an event with the value that passes.
+
+        Args:
+            event: its name.
+        """
         checked_event(event)
         return self._add(lambda: EmitItem(event))
 
     def side(self, chunk: Any) -> "Chain":
-        """Start a branch of its own; the value goes on at once."""
+        """Start a branch of its own; the value goes on at once.
+
+        Args:
+            chunk: a chunk, an agent, a flow or `flow.branch()…`.
+        """
         make = inner(self._flow, chunk)
         return self._add(lambda: SideItem("side", make()))
 
     def collect(self, name: str, key: str) -> "Chain":
-        """Leave the value at the meeting point `name` under `key`; `flow.collected(name)` goes on
-        when all are there."""
+        """Leave the value at a meeting point; `flow.collected(name)` goes on when all are there.
+
+        Args:
+            name: the meeting point's.
+            key: under which the value is in the dict that goes on.
+        """
         for text in (name, key):
             if not isinstance(text, str) or not text:  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise InvalidDefinition(
