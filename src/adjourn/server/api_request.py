@@ -125,7 +125,8 @@ class Operation:
     ) -> Response:
         """Check the request, do it, and answer."""
         if any("\x00" in v or not v or len(v) > 400 for v in path.values()):
-            raise Problem(404, "not_found", "not found")
+            advice = "a part of an address has 1 to 400 characters, and no NUL"
+            raise Problem(404, "not_found", "not found", advice=advice)
         query = read_query(self.query, request)
         if self.body is not None:
             body = await self._read_body(desk, request)
@@ -255,7 +256,8 @@ async def receive_body(request: Request, size: int) -> bytes:
     sender hears why."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise Problem(415, "not_json", "send a JSON object with Content-Type: application/json")
+        advice = "send a JSON object with Content-Type: application/json"
+        raise Problem(415, "not_json", "the body is not marked as JSON", advice=advice)
     raw, there = bytearray(), 0
     try:
         async with asyncio.timeout(MAX_SECONDS):
@@ -267,16 +269,22 @@ async def receive_body(request: Request, size: int) -> bytes:
                     break
     except TimeoutError:
         raise Problem(
-            408, "too_slow", "the request did not arrive in time", {"Connection": "close"}
+            408,
+            "too_slow",
+            "the request did not arrive in time",
+            {"Connection": "close"},
+            advice="send it again",
         ) from None
     except ClientDisconnect:
-        raise Problem(400, "incomplete", "the request ended too early") from None
+        what = "the request ended too early"
+        raise Problem(400, "incomplete", what, advice="send all of its body") from None
     if there > size:
         raise Problem(
             413,
             "too_large",
             f"the body of this request has at most {size:,} bytes",
             {"Connection": "close"},
+            advice="send less",
         )
     return bytes(raw)
 
@@ -286,7 +294,7 @@ def parse_body(raw: bytes, schema: Schema) -> dict[str, Any]:
     try:
         value = loads(raw, what="the request", limit=MAX_BODY, values=MAX_VALUES)
     except Invalid as e:
-        raise Problem(400, "bad_json", str(e)) from None
+        raise Problem(400, "bad_json", str(e), advice="send a JSON object") from None
     fits({**schema, "$defs": COMPONENTS}, value, "request")
     return value
 

@@ -37,6 +37,7 @@ from adjourn.server.static_files import page
 log = logging.getLogger("adjourn.server")
 
 NOBODY = Identity("", "viewer")
+ADDRESSES = "GET /api/v1/openapi.json lists the addresses that there are"
 REFUSALS: dict[str, tuple[int, ...]] = {
     "log_in": (401, 403, 429),
     "start_run": (401, 403, 404, 409, 422, 423),
@@ -172,7 +173,7 @@ class Dispatcher:
         guard.limit(request)
         check_length(request)
         if path is None:
-            raise Problem(404, "not_found", "not found")
+            raise Problem(404, "not_found", "not found", advice=ADDRESSES)
         if path == METRICS:
             return await metrics(self._desk, request)
         if path == WEBHOOK:
@@ -194,7 +195,7 @@ class Dispatcher:
     async def _operate(self, request: Request, path: list[str], routes: Routes) -> Response:
         found = routes.find(path)
         if found is None:
-            raise Problem(404, "not_found", "not found")
+            raise Problem(404, "not_found", "not found", advice=ADDRESSES)
         methods, places = found
         operation = methods.get("GET" if request.method == "HEAD" else request.method)
         if operation is None:
@@ -223,9 +224,11 @@ class Dispatcher:
                 403,
                 "forbidden",
                 f"{who.name!r} is {who.role}: that needs the right to {operation.right}",
+                advice="ask an admin",
             )
         if who.run and places.get("run") != who.run and operation.name != "who_am_i":
-            raise Problem(403, "forbidden", f"{who.name!r} can read its own run only")
+            what = f"{who.name!r} can read its own run only"
+            raise Problem(403, "forbidden", what, advice="use a key of a person")
         if not who.run:
             await check_reach(self._desk, who, operation, places)
         return who

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from adjourn.server.client_address import TrustedProxies
 from adjourn.server.problem import Problem
 from adjourn.server.rate_limit import FailedLogins, RateLimit, client_of
-from adjourn.server.request_checks import hosts_of, plain_origin
+from adjourn.server.request_checks import OTHER_NAME, hosts_of, plain_origin
 from adjourn.server.rights import Identity
 from adjourn.server.users import SESSION_IDLE, SESSION_LIFE, User, Users
 
@@ -100,7 +100,7 @@ class Guard:
         """
         found = sorted(o for o in self.origins if host.lower() in hosts_of(o))
         if not found:
-            raise Problem(403, "wrong_host", f"unknown host {host!r:.80}")
+            raise Problem(403, "wrong_host", f"unknown host {host!r:.80}", advice=OTHER_NAME)
         return found[-1]  # https before http
 
     def limit(self, request: Request) -> None:
@@ -144,16 +144,14 @@ class Guard:
         is_used = used and IDLE not in request.headers
         who = await self.ask(lambda: self._of_session(cookie, used=is_used))
         if who is None:
+            ask = {"WWW-Authenticate": 'Bearer realm="adjourn"'}
             advice = "send `Authorization: Bearer KEY`, or log in"
-            raise Problem(
-                401, "unauthorized", advice, {"WWW-Authenticate": 'Bearer realm="adjourn"'}
-            )
+            raise Problem(401, "unauthorized", "nobody is logged in", ask, advice=advice)
         if request.method not in SAFE:
             sent = request.headers.get("x-csrf-token", "")
             if not hmac.compare_digest(sent.encode(), who.csrf.encode()):
-                raise Problem(
-                    403, "csrf", "the X-CSRF-Token header is missing or wrong; reload the page"
-                )
+                what = "the X-CSRF-Token header is missing or wrong"
+                raise Problem(403, "csrf", what, advice="reload the page")
         return who
 
     def recognise(self, key: str) -> Identity:
@@ -163,7 +161,8 @@ class Guard:
         found = self.users.by_key(key)
         if found is None:
             refused = {"WWW-Authenticate": 'Bearer realm="adjourn", error="invalid_token"'}
-            raise Problem(401, "unauthorized", "invalid API key", refused)
+            advice = "check it, or have a new one made: adjourn user key NAME"
+            raise Problem(401, "unauthorized", "invalid API key", refused, advice=advice)
         return identity_of(found)
 
     async def person(self, name: str) -> Identity | None:
@@ -202,7 +201,8 @@ class Guard:
             raise Problem(
                 401,
                 "unauthorized",
-                "this link is not of this start of the server; log in with a key",
+                "this link is not of this start of the server",
+                advice="log in with a key, or use the link that it printed last",
             )
         return self.login(request, token)
 
@@ -245,8 +245,9 @@ class Guard:
             raise Problem(
                 429,
                 "too_many_streams",
-                "too many streams are open; close one",
+                "too many streams are open",
                 {"Retry-After": "5"},
+                advice="close one",
             )
         self._streams[who.name] = self._streams.get(who.name, 0) + 1
 

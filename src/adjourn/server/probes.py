@@ -29,7 +29,8 @@ async def metrics(desk: AppState, request: Request) -> Response:
     check_reading(request)
     who = await desk.guard.identify(request)
     if who.run or not who.may_everywhere("read"):
-        raise Problem(403, "forbidden", f"{who.name!r} may not read the metrics")
+        what = f"{who.name!r} may not read the metrics"
+        raise Problem(403, "forbidden", what, advice="use a key of a role that reads")
     text = await metrics_of(desk.runtime.store, desk.runtime.worker.advancer.meter)
     return _response(Answer(HTTPStatus.OK, text, KIND))
 

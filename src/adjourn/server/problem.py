@@ -30,20 +30,23 @@ TITLES = {
 
 
 class Problem(Exception):
-    """A refusal as HTTP tells it; `more` are members of its own beside those that every problem
-    has."""
+    """A refusal as HTTP tells it: what happened, and with which `advice`. `more` are members of its
+    own beside those that every problem has."""
 
     def __init__(
         self,
         status: int,
         code: str,
-        detail: str,
+        what: str,
         headers: dict[str, str] | None = None,
         more: dict[str, Any] | None = None,
+        *,
+        advice: str = "",
     ) -> None:
-        self.status, self.code, self.detail = status, code, detail
-        self.headers, self.more = headers or {}, more or {}
-        super().__init__(detail)
+        error = AdjournError(what, advice=advice)
+        self.status, self.code, self.detail = status, code, str(error)
+        self.headers, self.more = headers or {}, {**error.fields, **(more or {})}
+        super().__init__(self.detail)
 
 
 def respond(error: AdjournError | Problem) -> Response:
@@ -91,8 +94,9 @@ def problem(
 
 def not_allowed(request: Request, *allow: str) -> Problem:
     """The refusal of a request's method; `allow`: those that there are."""
-    said = f"method {request.method} is not allowed here"
-    return Problem(405, "method_not_allowed", said, {"Allow": ", ".join(allow)})
+    what, there = f"method {request.method} is not allowed here", ", ".join(allow)
+    advice = f"use {there}"
+    return Problem(405, "method_not_allowed", what, {"Allow": there}, advice=advice)
 
 
 def check_reading(request: Request) -> None:

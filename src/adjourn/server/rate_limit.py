@@ -41,7 +41,11 @@ class RateLimit:
         if level + 1 > self._burst:
             wait = max(1, round((level + 1 - self._burst) / self._rate))
             raise Problem(
-                429, "too_many_requests", "too many requests; slow down", {"Retry-After": str(wait)}
+                429,
+                "too_many_requests",
+                "too many requests",
+                {"Retry-After": str(wait)},
+                advice="slow down",
             )
 
 

@@ -10,6 +10,8 @@ from starlette.requests import Request
 from adjourn.errors import InvalidDefinition
 from adjourn.server.problem import Problem
 
+OTHER_NAME = "use a name that this server has, or start it with --origin for this one"
+
 
 def check_host(request: Request, hosts: Set[str]) -> None:
     """A page of another name that resolves here (DNS rebinding) has another Host header.
@@ -20,7 +22,8 @@ def check_host(request: Request, hosts: Set[str]) -> None:
     """
     named = request.headers.getlist("host")
     if len(named) != 1 or named[0].lower() not in hosts:
-        raise Problem(403, "wrong_host", f"unknown host {', '.join(named)!r:.80}")
+        what = f"unknown host {', '.join(named)!r:.80}"
+        raise Problem(403, "wrong_host", what, advice=OTHER_NAME)
 
 
 def check_origin(request: Request, origins: Set[str]) -> None:
@@ -32,9 +35,11 @@ def check_origin(request: Request, origins: Set[str]) -> None:
     """
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "none")
     if origin is not None and origin.lower() not in origins:
-        raise Problem(403, "wrong_origin", f"origin {origin!r:.80} is not allowed")
+        what = f"origin {origin!r:.80} is not allowed"
+        raise Problem(403, "wrong_origin", what, advice=OTHER_NAME)
     if site not in ("none", "same-origin"):
-        raise Problem(403, "wrong_origin", "requests from other sites are not allowed")
+        what = "requests from other sites are not allowed"
+        raise Problem(403, "wrong_origin", what, advice="open the console itself")
 
 
 def check_page(request: Request) -> None:
@@ -43,15 +48,18 @@ def check_page(request: Request) -> None:
     site = request.headers.get("sec-fetch-site", "none")
     dest = request.headers.get("sec-fetch-dest", "document")
     if site not in ("none", "same-origin") and dest != "document":
-        raise Problem(403, "wrong_origin", "other sites may link to this page, and no more")
+        what = "other sites may link to this page, and no more"
+        raise Problem(403, "wrong_origin", what, advice="open it in a window of its own")
 
 
 def check_length(request: Request) -> None:
     """A proxy and a server that disagree on where a request ends can be made to see different
     requests."""
     if "transfer-encoding" in request.headers and "content-length" in request.headers:
-        advice = "a request has Content-Length or Transfer-Encoding, not both"
-        raise Problem(400, "ambiguous_length", advice, {"Connection": "close"})
+        what = "a request has Content-Length or Transfer-Encoding, not both"
+        raise Problem(
+            400, "ambiguous_length", what, {"Connection": "close"}, advice="send one of them"
+        )
 
 
 def plain_origin(text: str) -> str:

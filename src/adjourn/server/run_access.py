@@ -76,7 +76,10 @@ async def check_reach(
         return
     else:
         raise Problem(
-            403, "forbidden", f"{who.name!r} needs the right to {operation.right} on everything"
+            403,
+            "forbidden",
+            f"{who.name!r} needs the right to {operation.right} on everything",
+            advice="ask an admin",
         )
     if (refused := await refusal(desk, who, operation.right, run)) is not None:
         raise refused

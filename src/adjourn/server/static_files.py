@@ -55,7 +55,8 @@ def page(request: Request, path: list[str]) -> Response:
         raise Problem(
             404,
             "no_console",
-            "the console is not built; run `make console`, or use the API under /api/v1",
+            "the console is not built",
+            advice="run `make console`, or use the API under /api/v1",
         )
     if name != INDEX:
         body = files[name]

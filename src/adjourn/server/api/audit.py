@@ -94,5 +94,8 @@ def check_admin(c: ApiRequest) -> None:
     """Refuse whoever may not read the security log."""
     if not c.who.may_everywhere("admin"):
         raise Problem(
-            403, "forbidden", f"{c.who.name!r} is {c.who.role}: the security log is for admins"
+            403,
+            "forbidden",
+            f"{c.who.name!r} is {c.who.role}: the security log is for admins",
+            advice="ask one of them",
         )

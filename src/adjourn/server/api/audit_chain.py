@@ -38,7 +38,11 @@ async def verify_audit(c: ApiRequest) -> Any:
     """
     if c.desk.verifying.locked():
         raise Problem(
-            429, "busy", "a verification is already running; try again later", {"Retry-After": "5"}
+            429,
+            "busy",
+            "a verification is already running",
+            {"Retry-After": "5"},
+            advice="try again later",
         )
     async with c.desk.verifying:
         at = c.rt.store.now()
