@@ -1,14 +1,17 @@
 """Defects in who counts as dead, what is asked before a body acts, and what lasts: planted by `tests.house.defects`."""
 
-from tests.house.defect import Defect, rewriting
+from tests.house.defect import Defect, replacing, rewriting
 
 from adjourn.bodies import runner
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.core import plan
 from adjourn.driver import process_identity as identity
+from adjourn.driver import tool_limits
 from adjourn.driver.clock import DriveTime
 from adjourn.driver.commit_retry import Landing
 from adjourn.driver.loop import Drive
+from adjourn.driver.process_identity import Life
+from adjourn.driver.tool_limits import RunTickets
 from adjourn.runtime import advancer, waiters, worker
 from adjourn.runtime.advancer import Advancer
 from adjourn.runtime.program_choice import Fitness
@@ -25,6 +28,7 @@ ADVANCE = "tests/runtime/test_advance_result.py::test_"
 CLAIMING = "tests/runtime/test_claiming.py::test_"
 WAITERS = "tests/runtime/test_waiters.py::test_"
 KNOWN = "tests/runtime/test_known_here.py::test_"
+TICKETS = "tests/driver/test_tool_limits.py::test_"
 MEMORY = "tests/stores/test_contract.py::TestMemoryStore::test_"
 
 LIVENESS: dict[str, Defect] = {
@@ -47,6 +51,31 @@ LIVENESS: dict[str, Defect] = {
         "a pid that is used again keeps its first owner alive",
         rewriting(identity, "life_of", "if birth != name.birth:", "if not birth:"),
         "tests/driver/test_process_identity.py::test_a_pid_that_is_used_again_does_not_keep_its_first_owner_alive",
+    ),
+    "tickets_of_the_dead": Defect(
+        "the ticket of a worker that died counts for ever, unless somebody takes its run",
+        rewriting(
+            RunTickets,
+            "_is_over",
+            "return not has_its_runs(life_of(row.worker), row.lease_until, self._store.now())",
+            "return False",
+        ),
+        TICKETS + "a_worker_whose_process_is_gone_keeps_none[sqlite]",
+    ),
+    "tickets_of_the_living": Defect(
+        "a worker that is known to live loses its tickets because time has passed",
+        replacing(tool_limits, "life_of", lambda *_: Life.UNKNOWN),  # pyright: ignore
+        TICKETS + "a_worker_that_lives_on_this_machine_keeps_its_ticket_however_much_time_has_passed[sqlite]",
+    ),
+    "tickets_of_the_closed": Defect(
+        "a worker that works no more counts as long as its process lives",
+        rewriting(tool_limits, "has_its_runs", "or not until", ""),
+        TICKETS + "a_worker_that_has_ended_keeps_none_although_its_process_lives[sqlite]",
+    ),
+    "tickets_owed": Defect(
+        "a ticket that could not be given back is forgotten while its run waits for a slot",
+        rewriting(RunTickets, "_reap", "list(self._limits.owed.items())", "()"),
+        TICKETS + "what_a_living_worker_could_not_give_back_it_does_while_others_of_its_runs_wait[sqlite-another_tool]",
     ),
     "nobody_is_spared": Defect(
         "a worker that is known to live loses its runs because time has passed",

@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tests.runtime.conftest import on_both
+from tests.runtime.conftest import Begin, on_both
+from tests.runtime.world import Ledger, slowly_again
 
 from adjourn import Agent, Runtime, tool
 from adjourn.driver import tool_limits as tool_limits_module
@@ -142,6 +143,108 @@ async def test_a_run_that_has_ended_holds_nobody_up(monkeypatch: pytest.MonkeyPa
         late = await rt.start(till.agent)
         assert (await late.wait(SECONDS)).status == "completed"
     assert till.done == 2
+
+
+@on_both
+async def test_runs_that_have_all_slots_do_not_wait_for_one_that_waits_for_a_slot(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker died in a limited call, and more runs than slots are taken before its run is."""
+    monkeypatch.setattr(tool_limits_module, "REAPED", 1)
+    till = Till()
+    till.gate.set()
+    async with Runtime(address, [till.agent], work=False) as desk:
+        dead = await desk.start(till.agent)
+        lease = await claim(desk.store, dead.id, worker="dead", ttl=0.2)
+        await desk.store.stand(_holds(dead.id, lease.epoch))
+        urgent = [await desk.start(till.agent, priority=1) for _ in range(4)]
+        async with Runtime(address, [till.agent], limits={"tool:charge": 1}, concurrency=2) as rt:
+            for run in [*urgent, dead]:
+                assert (await (await rt.get(run.id)).wait(SECONDS)).status == "completed"
+            await until(lambda: _is_empty(rt))
+    assert (till.peak, till.done) == (1, 5)
+
+
+@on_both
+async def test_a_run_of_a_dead_worker_that_nobody_can_take_holds_nobody_up(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tool_limits_module, "REAPED", 1)
+
+    @tool(effect="read")
+    def look() -> str:
+        """Look."""
+        return ""
+
+    till = Till()
+    till.gate.set()
+    old = Agent("till", model=till.agent.model, tools=[*till.agent.tools.values(), look])
+    async with Runtime(address, [old], work=False) as desk:
+        stays = await desk.start(old)
+        lease = await claim(desk.store, stays.id, worker="dead", ttl=0.2)
+        await desk.store.stand(_holds(stays.id, lease.epoch))
+    async with Runtime(address, [till.agent], limits={"tool:charge": 1}) as rt:
+        assert (await (await rt.start(till.agent)).wait(SECONDS)).status == "completed"
+        assert (await rt.store.get(stays.id)).epoch == lease.epoch, "it stays as it is"
+    assert till.done == 1
+
+
+@on_both
+async def test_a_backlog_goes_on_after_a_worker_is_killed_in_a_limited_call(
+    begin: Begin, address: str, ledger: Ledger
+) -> None:
+    """The next one takes other runs first: they have its slots, and the dead one's run has the ticket."""
+    options: dict[str, Any] = {"limits": {"tool:slow_again": 1}, "concurrency": 2}
+    runs = [f"r{n}" for n in range(5)]
+    async with Runtime(address, [slowly_again(ledger)], work=False) as desk:
+        for run in runs:
+            await desk.start(slowly_again(ledger), "go", run_id=run)
+    first = await begin("slowly_again", **options)
+    await ledger.until("began 1.0")
+    await first.kill()
+    ledger.open("tool")
+    second = await begin("slowly_again", **options)
+    for run in runs:
+        assert (await second.do("wait", run=run)) == {"status": "completed", "output": "slowly done", "interrupts": []}
+    assert ledger.lines() == ["began 1.0", *["began 1.0", "ended 1.0"] * 5], "one at a time"
+
+
+@on_both
+async def test_another_version_goes_on_after_a_worker_is_killed_in_a_limited_call(begin: Begin, ledger: Ledger) -> None:
+    """It is refused the dead one's run, rightly, and that has the ticket."""
+    limits = {"tool:slow_again": 1}
+    first = await begin("slowly_before", limits=limits)
+    await first.do("start", agent="slowly_before", run="old")
+    await ledger.until("began 1.0")
+    await first.kill()
+    ledger.open("tool")
+    second = await begin("slowly_again", limits=limits)
+    await second.do("start", agent="slowly_again", run="new")
+    assert (await second.do("wait", run="new"))["status"] == "completed"
+    assert ledger.lines() == ["began 1.0", "began 1.0", "ended 1.0"], "the old one did not go on"
+
+
+async def test_two_runs_that_need_the_tickets_of_two_tools_do_not_wait_for_each_other() -> None:
+    """A call that has its ticket begins: none is kept for the sake of another one."""
+
+    @tool(effect="idempotent")
+    async def pack() -> None:
+        """Pack."""
+        await asyncio.sleep(0)
+
+    @tool(effect="idempotent")
+    async def ship() -> None:
+        """Ship."""
+        await asyncio.sleep(0)
+
+    one = Agent("one", model=ScriptedModel([call("pack"), call("ship")] * 2, "done"), tools=[pack, ship])
+    two = Agent("two", model=ScriptedModel([call("ship"), call("pack")] * 2, "done"), tools=[pack, ship])
+    limits = {"tool:pack": 1, "tool:ship": 1}
+    async with Runtime("memory://", [one, two], limits=limits, concurrency=4) as rt:
+        runs = [await rt.start(agent) for _ in range(2) for agent in (one, two)]
+        for run in runs:
+            assert (await run.wait(SECONDS)).status == "completed"
+        await until(lambda: _is_empty(rt))
 
 
 async def _is_empty(rt: Runtime) -> bool:

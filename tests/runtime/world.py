@@ -165,6 +165,12 @@ def slowly_again(_: Ledger) -> Agent:
     return Agent("slowly_again", model=ScriptedModel([call("slow_again")], "slowly done"), tools=[slow_again])
 
 
+def slowly_before(_: Ledger) -> Agent:
+    """What `slowly_again` was before one of its tools was taken away."""
+    model = ScriptedModel([call("slow_again")], "slowly done")
+    return Agent("slowly_again", model=model, tools=[slow_again, note])
+
+
 def naps(_: Ledger) -> Agent:
     return Agent("naps", model=ScriptedModel([call("nap", seconds=1.0)], "awake"), tools=[nap])
 
@@ -221,7 +227,20 @@ def expiring(on_expiry: Any = "deny") -> Agent:
 
 AGENTS: dict[str, Callable[[Ledger], Agent]] = {
     f.__name__: f
-    for f in (refunds, changed, notes, operator, slowly, slowly_again, naps, thinks, killer, payer, parser)
+    for f in (
+        refunds,
+        changed,
+        notes,
+        operator,
+        slowly,
+        slowly_again,
+        slowly_before,
+        naps,
+        thinks,
+        killer,
+        payer,
+        parser,
+    )
 }
 
 

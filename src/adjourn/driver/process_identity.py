@@ -110,6 +110,19 @@ def life_of(worker: str) -> Life:
     return Life.ALIVE
 
 
+def has_its_runs(life: Life, until: float, now: float) -> bool:
+    """Whether what a worker took is still its own: nobody else takes it, or gives it away.
+
+    Args:
+        life: what this machine knows of it.
+        until: when its last beat is over, as the store has it; 0 if it works no more.
+        now: the store's time.
+    """
+    if life is Life.DEAD or not until:
+        return False
+    return life is Life.ALIVE or until > now
+
+
 def is_dead(worker: str) -> bool:
     """Whether a worker of this machine is certainly gone."""
     return life_of(worker) is Life.DEAD

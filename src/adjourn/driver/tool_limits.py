@@ -7,23 +7,30 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import msgspec
 
 from adjourn.core.plan import Step
+from adjourn.driver.process_identity import has_its_runs, life_of
 from adjourn.errors import StoreError, UnknownRun
 from adjourn.stores.protocol import Lease, Store
 from adjourn.stores.tickets import AGAIN, Ticket, TicketAnswer, TicketRequest, ToolLimit
 
 REAPED = 10
-"""After asking so often in vain, a call looks whether tickets are held by runs that nobody has."""
+"""After asking so often in vain, a call looks whether tickets are held by runs that nobody works
+on."""
 
 log = logging.getLogger("adjourn.driver")
 
 
 class ToolLimits:
     """The limits that a worker goes by, by tool; and who waits here for a ticket: those are rung when
-    one is given back here. A ticket that another process gives back is found by asking again."""
+    one is given back here. A ticket that another process gives back is found by asking again.
+
+    `owed`: what a run that is not advanced here any longer could not give back, because the store
+    did not answer. That run may wait for a slot, so whoever waits for a ticket gives it back.
+    """
 
     def __init__(self, limits: Mapping[str, ToolLimit]) -> None:
         self.limits = dict(limits)
         self.bells: set[Callable[[], None]] = set()
+        self.owed: dict[str, TicketRequest] = {}
 
     def ring(self) -> None:
         """A ticket is free."""
@@ -85,9 +92,13 @@ class RunTickets:
         return Withheld(withheld, answer.wait)
 
     async def _reap(self, full: frozenset[str]) -> None:
-        """A ticket counts while the worker that took it has the run. Give back those of a worker that
-        died between the end of a run and giving its tickets back: that run is taken over by nobody."""
+        """A ticket counts while the worker that took it has the run, and lives. Nobody else gives back
+        those of a worker that died: its run may have ended, may wait for a slot that a call which
+        waits for the ticket has, or may fit no worker any more."""
         try:
+            for run, request in list(self._limits.owed.items()):
+                await self._store.stand(request)
+                self._limits.owed.pop(run, None)
             tools = await self._store.tickets()
             for tool in full.intersection(tools):
                 for ticket in tools[tool].held:
@@ -101,7 +112,9 @@ class RunTickets:
             row = await self._store.get(ticket.run)
         except UnknownRun:
             return True
-        return row.epoch != ticket.epoch or not row.worker
+        if row.epoch != ticket.epoch or not row.worker:
+            return True
+        return not has_its_runs(life_of(row.worker), row.lease_until, self._store.now())
 
     def _tell(self, full: tuple[str, ...]) -> None:
         """Once for each wait, and be rung while it lasts."""
@@ -138,6 +151,8 @@ class RunTickets:
         self._held.clear()
         self._is_stale = True
         await self.give_back()
+        if self._is_stale:
+            self._limits.owed[self._lease.run] = TicketRequest(self._lease.run, self._lease.epoch)
 
     async def _stand(self, asked: Mapping[str, str]) -> TicketAnswer:
         request = TicketRequest(

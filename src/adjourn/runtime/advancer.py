@@ -21,7 +21,7 @@ from adjourn.driver.earlier_turns import EarlierTurns
 from adjourn.driver.live_feed import Feed
 from adjourn.driver.loop import Drive
 from adjourn.driver.metrics import Meter
-from adjourn.driver.process_identity import Life, here, life_of
+from adjourn.driver.process_identity import Life, has_its_runs, here, life_of
 from adjourn.driver.program import Program
 from adjourn.driver.snapshot_writer import captured, write_down
 from adjourn.driver.tool_limits import ToolLimits
@@ -182,8 +182,7 @@ class Advancer:
         )
 
     def _is_gone(self, worker: str, until: float, now: float) -> bool:
-        life = self.life_of(worker)
-        return life is Life.DEAD or (life is Life.UNKNOWN and until <= now)
+        return not has_its_runs(self.life_of(worker), until, now)
 
     def _is_trusting(self) -> bool:
         """Whether it is known whose decisions count; if not, no run is taken."""

@@ -19,7 +19,7 @@ from adjourn.driver.clock import Clock
 from adjourn.driver.cold_start import size_of
 from adjourn.driver.decider_keys import StoreTrust
 from adjourn.driver.live_feed import Feed
-from adjourn.driver.process_identity import Life, new_worker_id, retire
+from adjourn.driver.process_identity import Life, has_its_runs, new_worker_id, retire
 from adjourn.driver.program import Program
 from adjourn.driver.tool_limits import ToolLimits
 from adjourn.errors import StoreError, UnknownRun
@@ -416,11 +416,7 @@ class Worker(RunWorker):
         if self._slots.is_queued(row.id) and row.status not in STOPS:
             return False
         life = self.advancer.life_of(row.worker)
-        if life is Life.ALIVE:
-            held = row.lease_until != 0
-        else:
-            held = row.lease_until > self._store.now()
-        if row.worker and held and life is not Life.DEAD:
+        if row.worker and has_its_runs(life, row.lease_until, self._store.now()):
             return False
         self.wake(
             row.id, replaces=row.worker if life is Life.DEAD else "", stops=row.status in STOPS
