@@ -10,7 +10,7 @@ from adjourn.bodies import step_dispatch as perform
 from adjourn.core import doubt, plan, state, thread
 from adjourn.core.records import Doubted, Verified
 from adjourn.driver import commit_retry as landing
-from adjourn.driver import loop
+from adjourn.driver import located_run, loop
 from adjourn.stores.rules import commit as commits
 
 HOOKS = "tests/agent/test_hook.py::test_"
@@ -152,6 +152,16 @@ BODIES: dict[str, Defect] = {
         "a call whose hook failed is said not to have run",
         rewriting(hook_step, "_withheld", "why=WITHHELD,", "why=WITHHELD, ran=False,"),
         HOOKS + "a_call_whose_hook_fails_has_run_once_is_withheld_and_can_be_undone[memory-raises]",
+    ),
+    "one_home": Defect(
+        "what is at work in one store is found by another",
+        replacing(located_run, "_home", lambda _: "home"),  # pyright: ignore
+        "tests/bodies/test_stores_apart.py::test_each_store_runs_the_body_of_its_own_run[memory-tool]",
+    ),
+    "one_answer": Defect(
+        "of two resumes of a checkpoint the second gets what the first one's body gave",
+        rewriting(located_run, "_work_key", 'digest("work", call.key(run), answers, call.value)', '""'),
+        "tests/bodies/test_stores_apart.py::test_a_checkpoint_that_is_resumed_twice_at_once_pays_each_its_own_way",
     ),
     "never_forgets": Defect(
         "what a body gave to on_cancel is kept for ever",

@@ -114,7 +114,7 @@ async def test_a_compensation_is_forgotten_with_its_call(kind: Kind, ends: str, 
             await run.cancel(by="ann")
         await place.rests(run)
     assert bank.count("released") == (1 if ends == "cancelled" else 0)
-    assert not [key for key in compensations._registered if key[0] == "r"]
+    assert not [key for key in compensations._registered if key.run == "r"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -134,8 +134,8 @@ async def test_nothing_of_a_thread_is_kept_when_it_has_ended(kind: Kind) -> None
         await place.rests(run)
         await run.cancel(by="ann")
         assert isinstance(await run.wait(LIMIT), Cancelled)
-    assert not [key for key in flights._threads if key[0] == "r"]
-    assert not [key for key in flights._left if key[0] == "r"]
+    assert not [key for key in flights._threads if key.run == "r"]
+    assert not [key for key in flights._left if key.run == "r"]
 
 
 class Door:
@@ -166,7 +166,7 @@ async def test_a_compensation_without_a_name_is_refused_and_nothing_is_recorded(
         await place.rests(run)
     [error] = refused
     assert "could not be found after a crash" in error.what and "on_cancel(release, lock_id)" in error.advice
-    assert not place.all(Stepped) and not [key for key in compensations._registered if key[0] == "r"]
+    assert not place.all(Stepped) and not [key for key in compensations._registered if key.run == "r"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

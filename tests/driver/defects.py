@@ -161,7 +161,7 @@ LIVENESS: dict[str, Defect] = {
     ),
     "handed_back_too_early": Defect(
         "whoever is cancelled hands the run back while a body of it is at work",
-        rewriting(Advancer, "_release", "flights.are_at_work({lease.run})", "False"),
+        rewriting(Advancer, "_release", "flights.are_at_work(self._home, {lease.run})", "False"),
         ADVANCE + "who_is_cancelled_keeps_the_run_until_its_thread_has_ended[sqlite]",
     ),
     "answers_are_taken_by_the_unfit": Defect(

@@ -171,5 +171,5 @@ async def _look(agent: "Agent[Any]", step: Step, desk: StepHandle, known: Submis
     found = await find_tools(agent, desk, step.path)
     answer = kept(agent, found, recordable(priced(chosen, given), chosen.name))
     of, took = known.of, desk.now() - known.at
-    own = OwnRequest(of.upto, of.heard, of.request, of.sent, desk.run_id, took)
+    own = OwnRequest(of.upto, of.heard, of.request, of.sent, desk.place, took)
     return await replied(agent, step, answer, found, own)

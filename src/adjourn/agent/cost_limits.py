@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from adjourn.core.messages import Reply
+from adjourn.driver.located_run import LocatedRun
 from adjourn.errors import InvalidDefinition
 from adjourn.models.model import Model
 from adjourn.models.prices import PriceKnowledge, knowledge
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("adjourn.agent")
 ADVICE = "say what it costs with prices=Price(input=…, output=…), for a million tokens"
 
-_told: deque[str] = deque(maxlen=1_000)
+_told: deque[LocatedRun] = deque(maxlen=1_000)
 """Runs that were warned of: once for each is enough."""
 
 
@@ -44,14 +45,14 @@ def _check_price(owner: str, model: Model) -> None:
         )
 
 
-def warn_of_no_cost(agent: "Agent[Any]", run: str, answer: Reply) -> None:
+def warn_of_no_cost(agent: "Agent[Any]", place: LocatedRun, answer: Reply) -> None:
     """A reply that was paid for and says no cost is not lost; that its limit is blind is logged."""
-    if answer.usage.cost or not answer.usage.total_tokens or run in _told:
+    if answer.usage.cost or not answer.usage.total_tokens or place in _told:
         return
-    _told.append(run)
+    _told.append(place)
     log.warning(
         "run %s: %s reported no cost, so that MaxCost of %s does not count this reply: %s",
-        run,
+        place.run,
         answer.model or agent.model.name,
         agent.name,
         ADVICE,

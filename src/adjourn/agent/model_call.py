@@ -21,6 +21,7 @@ from adjourn.core.request_digest import UNRECORDED, Terms, difference, recorded,
 from adjourn.core.stop_conditions import limits_cost
 from adjourn.core.summary import question
 from adjourn.core.transcript import Messages
+from adjourn.driver.located_run import LocatedRun
 from adjourn.driver.program import StepHandle
 from adjourn.errors import LeaseLost, ModelError, NotJSON, StoreError
 from adjourn.models.model import Model, ModelChain
@@ -57,14 +58,14 @@ class OwnRequest(msgspec.Struct, frozen=True):
     heard: tuple[str, ...]
     digest: str
     sent: Sent | None
-    run: str
+    place: LocatedRun
     took: float
 
     @classmethod
     def of(cls, desk: StepHandle, began: float) -> "OwnRequest":
         """The one that this step has sent."""
         outgoing, took = desk.outgoing, desk.now() - began
-        return cls(desk.upto, desk.heard, outgoing.digest, outgoing.sent, desk.run_id, took)
+        return cls(desk.upto, desk.heard, outgoing.digest, outgoing.sent, desk.place, took)
 
 
 def request_of(
@@ -104,7 +105,7 @@ async def replied(
     if limits_cost(agent.stop):
         from adjourn.agent.cost_limits import warn_of_no_cost
 
-        warn_of_no_cost(agent, asked.run, answer)
+        warn_of_no_cost(agent, asked.place, answer)
     final, output, invalid = agent.output.take(answer)
     spoken = final and output == answer.text  # the words stand in the parts already
     drawn = await drawn_for({**agent.tools, **found}, answer)

@@ -6,11 +6,12 @@ from typing import Any
 
 from adjourn.core.call import Call
 from adjourn.core.memo_key import MemoKind, memo_key
+from adjourn.driver.located_run import LocatedCall, LocatedRun, located_call
 from adjourn.errors import InvalidDefinition, Misused
 
-_registered: dict[tuple[str, str], dict[int, Callable[..., Any]]] = {}
-"""What bodies of this process gave to `on_cancel`, by run and call, as long as the call has no
-result."""
+_registered: dict[LocatedCall, dict[int, Callable[..., Any]]] = {}
+"""What bodies of this process gave to `on_cancel`, by store, run and call, as long as the call has
+no result."""
 
 
 def named(function: Any) -> str:
@@ -29,13 +30,18 @@ def named(function: Any) -> str:
     return name
 
 
-def register(run: str, call: str, number: int, function: Callable[..., Any]) -> None:
+def register(place: LocatedCall, number: int, function: Callable[..., Any]) -> None:
     """Keep a compensation, by its `number`, of a call that is in flight."""
-    _registered.setdefault((run, call), {})[number] = function
+    _registered.setdefault(place, {})[number] = function
 
 
 def compensation(
-    run: str, call: Call, number: int, function: Callable[..., Any], *, by_name: bool = True
+    place: LocatedRun,
+    call: Call,
+    number: int,
+    function: Callable[..., Any],
+    *,
+    by_name: bool = True,
 ) -> tuple[Callable[..., Any], list[Any]]:
     """What the body of `function` registered with `on_cancel`, and its arguments.
 
@@ -48,7 +54,7 @@ def compensation(
         there: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {})
     else:
         there = {}
-    found = _registered.get((run, call.id), {}).get(number) or there.get(value["fn"])
+    found = _registered.get(located_call(place, call), {}).get(number) or there.get(value["fn"])
     by_hand = f"run it by hand, with the arguments {value['args']!r:.400}"
     if not callable(found) and not by_name:
         raise Misused(
@@ -67,6 +73,7 @@ def compensation(
     return found, value["args"]
 
 
-def forget(run: str, call: str) -> None:
+def forget(place: LocatedRun, call: Call) -> None:
     """Drop what a body registered: its call has a result."""
-    _registered.pop((run, call), None)
+    if _registered:
+        _registered.pop(located_call(place, call), None)

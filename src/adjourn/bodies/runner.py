@@ -19,6 +19,7 @@ from adjourn.core.codec import legible, text_of
 from adjourn.core.effect import Effect
 from adjourn.core.records import Doubted, Fact, Faulted, Returned, Stepped, Suspended, Yielded
 from adjourn.driver import unfinished_bodies as flights
+from adjourn.driver.located_run import LocatedCall, located_work
 from adjourn.driver.process_identity import end_if_forked
 from adjourn.driver.program import StepHandle
 from adjourn.driver.threads import Flight
@@ -81,7 +82,7 @@ async def _run(
     if isinstance(work, Work) and not is_async(work.function):
         flight = flight_of(work, context)
         if body.effect != Effect.READ:
-            flights.took_off(desk.run_id, body.call.id, flight, context)
+            flights.took_off(located_work(desk.place, body.call), flight, context)
             value = await _until_ended(body, flight.start(), desk)
             if not inspect.isawaitable(value):
                 return value
@@ -108,7 +109,7 @@ def flight_of(work: Work, context: ToolContext) -> Flight:
 async def run_function(
     work: Work,
     context: ToolContext,
-    key: str,
+    place: LocatedCall,
     timeout: float,
     desk: StepHandle,
     *,
@@ -120,7 +121,7 @@ async def run_function(
     Args:
         work: the function and its arguments.
         context: what `pause_for` finds.
-        key: what it is in its run; the same for every attempt.
+        place: what it is, and of which run; the same for every attempt.
         timeout: seconds after which `TimeoutError` is raised.
         desk: of the step.
         asks: it does nothing but look, so it may look again.
@@ -129,12 +130,12 @@ async def run_function(
         if is_async(work.function):
             enter(context)
             return await watched(work.function(*work.positional, **work.named), context.name)
-        flight = flights.unread(desk.run_id, key)
+        flight = flights.unread(place)
         if flight is None or (asks and flight.ended):  # what it said then is old
             flight = flight_of(work, context)
-            flights.keep(desk.run_id, key, flight)
+            flights.keep(place, flight)
             flight.start()
-        value = await flight.wait(read=lambda: flights.read(desk.run_id, key))
+        value = await flight.wait(read=lambda: flights.read(place))
         if inspect.isawaitable(value):
             return await value
         return value
@@ -169,7 +170,10 @@ def _overdue(body: Body, desk: StepHandle) -> None:
 async def joined(body: Body, desk: StepHandle) -> Fact | None:
     """How a body of this call that is still at work in this process has ended; None if there is
     none."""
-    if found := flights.in_thread(desk.run_id, body.call.id):
+    if not flights.are_any():
+        return None
+    place = located_work(desk.place, body.call)
+    if found := flights.in_thread(place):
         flight, context = found
         started, value, error = desk.now(), None, None
         try:
@@ -179,7 +183,7 @@ async def joined(body: Body, desk: StepHandle) -> Fact | None:
         fact = ended(body, context, value, error, round(desk.now() - started, 4), desk)
         await _note_failures(fact, body, context, desk)
         return await body.after(fact, desk)
-    if task := flights.as_task(desk.run_id, body.call.id):
+    if task := flights.as_task(place):
         await asyncio.wait({task})
         if not task.cancelled() and not task.exception():
             fact = task.result()

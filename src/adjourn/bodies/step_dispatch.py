@@ -15,5 +15,5 @@ async def perform_body(body: Body, step: Step, desk: StepHandle) -> Fact:
         return await undo_body(body, step, desk)
     fact = await (verify_body(body, desk) if step.kind == "verify" else run_body(body, desk))
     if isinstance(fact, Returned):
-        forget(desk.run_id, body.call.id)
+        forget(desk.place, body.call)
     return fact

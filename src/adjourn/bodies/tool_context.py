@@ -23,6 +23,7 @@ from adjourn.core.records import Stepped
 from adjourn.core.state import Call
 from adjourn.core.status import Status
 from adjourn.driver import worker_mark as inside
+from adjourn.driver.located_run import located_call
 from adjourn.driver.program import StepHandle
 from adjourn.errors import InterruptClosed, Invalid, InvalidDefinition, Misused, PauseRequest
 
@@ -268,7 +269,7 @@ class ToolContext:
                 key = old
                 break
         self._used.add(key)
-        register(self.run_id, self._call.id, int(parse_memo(key)[1]), fn)
+        register(located_call(self._desk.place, self._call), int(parse_memo(key)[1]), fn)
         if key not in known:
             self._memo[key] = value
             await self._desk.record(Stepped(call=self._call.id, key=key, value=value))

@@ -12,6 +12,7 @@ from adjourn.core.codec import plain, text_of
 from adjourn.core.ids import compensation_number, verify_step
 from adjourn.core.plan import Step
 from adjourn.core.records import Fact, Faulted, Returned, Verified
+from adjourn.driver.located_run import located_work
 from adjourn.driver.program import StepHandle
 from adjourn.errors import LeaseLost, Misused, NotJSON, PauseRequest, StoreError
 
@@ -31,14 +32,15 @@ async def undo_body(body: Body, step: Step, desk: StepHandle) -> Fact:
     )
     try:
         work = _undo_of(body, step, desk, context)
-        value = await run_function(work, context, step.id, body.timeout or UNDO_TIMEOUT, desk)
+        at = located_work(desk.place, call, step.id)
+        value = await run_function(work, context, at, body.timeout or UNDO_TIMEOUT, desk)
     except BaseException as e:
         text = own_failure(e, desk, quiet=body.redacts)
-        at = retry_at(desk.now(), step.attempt)
-        fault = Faulted(step=step.id, error=text, transient=True, retry_at=at)
+        again = retry_at(desk.now(), step.attempt)
+        fault = Faulted(step=step.id, error=text, transient=True, retry_at=again)
         return await body.after(fault, desk)
     if len(call.compensations) <= 1:
-        forget(desk.run_id, call.id)
+        forget(desk.place, call)
     try:
         fact = Returned(call=step.id, value=plain(value, "result"))
     except NotJSON:  # what it gives back is only for people to read
@@ -52,7 +54,7 @@ def _undo_of(body: Body, step: Step, desk: StepHandle, context: Any) -> Work:
         assert body.undo is not None
         return Work(body.undo, [context, body.arguments(), body.call.value], {})
     named = desk.state.trust is None
-    function, args = compensation(desk.run_id, body.call, number, body.declared.run, by_name=named)
+    function, args = compensation(desk.place, body.call, number, body.declared.run, by_name=named)
     return Work(function, args, {})
 
 
@@ -70,9 +72,9 @@ async def verify_body(body: Body, desk: StepHandle) -> Fact:
     context = body.context(desk, call)
     try:
         work = Work(body.verify, [context, body.arguments()], {})
-        answer = await run_function(
-            work, context, verify_step(call.id), body.timeout or UNDO_TIMEOUT, desk, asks=True
-        )
+        at = located_work(desk.place, call, verify_step(call.id))
+        limit = body.timeout or UNDO_TIMEOUT
+        answer = await run_function(work, context, at, limit, desk, asks=True)
         fact = verified(call, answer)
     except BaseException as e:
         text = own_failure(e, desk, quiet=body.redacts)

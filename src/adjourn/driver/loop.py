@@ -38,6 +38,7 @@ from adjourn.driver.commit_retry import Landing, PendingFact, settle
 from adjourn.driver.fence import Fence
 from adjourn.driver.late_results import all_recorded, record_late
 from adjourn.driver.live_feed import Feed
+from adjourn.driver.located_run import LocatedRun, home_of, located_work
 from adjourn.driver.metrics import Meter
 from adjourn.driver.program import Program
 from adjourn.driver.running_step import RunningStep
@@ -87,6 +88,7 @@ class Drive:
         keeps: Callable[[State], Awaitable[None]] | None = None,
     ) -> None:
         self.store, self.program, self.lease, self.state = store, program, lease, state
+        self.place = LocatedRun(home_of(store), lease.run)
         self.ttl, self.grace = ttl, grace
         self.resources = resources or {}
         self.feed = feed or Feed()
@@ -270,7 +272,7 @@ class Drive:
         """Plan until it has no more facts of its own (refusals), which are folded like any
         other."""
         ended: frozenset[str] = frozenset()
-        at_work = flights.calls_at_work(self.state.run)
+        at_work = flights.calls_at_work(self.place, self.state.live)
         while True:
             now, deaths = self.time.now(), self._max_deaths
             planned = plan(self.state, self.program, now, self._halts, deaths, at_work)
@@ -522,7 +524,7 @@ class Drive:
     def _leave(self, step: Step, task: asyncio.Task[Fact]) -> None:
         """Do not wait for this body any longer; what it comes to is recorded all the same, if it
         still can be."""
-        flights.leave(self.state.run, step.id, task)
+        flights.leave(located_work(self.place, step.call, step.id), task)
         task.add_done_callback(self._landed)
 
     def _landed(self, task: asyncio.Task[Fact]) -> None:

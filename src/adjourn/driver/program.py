@@ -10,6 +10,7 @@ from adjourn.core.plan import Step
 from adjourn.core.records import Fact
 from adjourn.core.request_digest import Outgoing
 from adjourn.core.state import State
+from adjourn.driver.located_run import LocatedRun
 
 
 class StepHandle(Protocol):
@@ -39,6 +40,11 @@ class StepHandle(Protocol):
     @property
     def run_id(self) -> str:
         """The run."""
+        ...
+
+    @property
+    def place(self) -> LocatedRun:
+        """The run and its store, for what this process keeps of it."""
         ...
 
     @property

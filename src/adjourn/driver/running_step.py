@@ -26,7 +26,7 @@ class RunningStep:
     ) -> None:
         self._drive, self.began = drive, began
         self.step = step
-        self.run_id = drive.state.run
+        self.run_id, self.place = drive.state.run, drive.place
         self.epoch = drive.lease.epoch
         self.loop = loop
         self.process = os.getpid()

@@ -19,6 +19,7 @@ from adjourn.driver.cold_start import folded_and_sized
 from adjourn.driver.decider_keys import BadDeciders, StoreTrust
 from adjourn.driver.earlier_turns import EarlierTurns
 from adjourn.driver.live_feed import Feed
+from adjourn.driver.located_run import home_of, make_homeless
 from adjourn.driver.loop import Drive
 from adjourn.driver.metrics import Meter
 from adjourn.driver.process_identity import Life, has_its_runs, here, life_of
@@ -83,6 +84,9 @@ class Advancer:
         shared: bool = True,
     ) -> None:
         self.id, self._shared = id, shared
+        if not shared:
+            make_homeless(store)
+        self._home = home_of(store)
         self.limits: ToolLimits | None = None
         self.meter = Meter()
         self.refusals: KeptErrors[AdjournError] = KeptErrors()
@@ -292,7 +296,7 @@ class Advancer:
             return await self._hold(lease, folded, program, budget)
         except asyncio.CancelledError:
             handing = self._hand_back(self._release(lease))
-            if not flights.are_at_work({lease.run}):
+            if not flights.are_at_work(self._home, {lease.run}):
                 await asyncio.shield(handing)
             raise
 
@@ -440,7 +444,7 @@ class Advancer:
 
         A worker that closes says so by its last beat, for all its runs.
         """
-        while self._shared and not self._closing and flights.are_at_work({lease.run}):
+        while self._shared and not self._closing and flights.are_at_work(self._home, {lease.run}):
             await self._clock.wait(asyncio.Event(), AGAIN / 10)
         if self._closing:
             return
@@ -530,7 +534,7 @@ class Advancer:
             await asyncio.wait(self._writing, timeout=WRITING)
         for task in self._handing:
             task.cancel()
-        await self.heartbeat.close(lambda: flights.are_at_work(self._left_runs))
+        await self.heartbeat.close(lambda: flights.are_at_work(self._home, self._left_runs))
 
 
 class _Timers:

@@ -94,6 +94,11 @@ def file_of(address: str) -> str | None:
     return None
 
 
+def open_only_here(address: str) -> bool:
+    """Whether it is of a memory, which nobody but its owner can open."""
+    return address.partition("://")[0] == "memory"
+
+
 def is_postgres(address: str) -> bool:
     """Whether it is of PostgreSQL."""
     return address.partition("://")[0] in POSTGRES

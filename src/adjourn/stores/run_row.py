@@ -1,5 +1,6 @@
 """A run as a row, and as a turn of a conversation."""
 
+import threading
 from collections.abc import Collection, Sequence
 from typing import Any
 from weakref import WeakSet
@@ -123,8 +124,10 @@ open_stores: "WeakSet[Any]" = WeakSet()
 """The stores in which keys are looked for."""
 
 
-_saying: set[str] = set()
-"""Encrypted runs that a worker of this process has."""
+_saying: dict[str, frozenset[bytes]] = {}
+"""Encrypted runs that a worker of this process has. By their salts, too: one of the same id in
+another store is another run."""
+_noting = threading.Lock()  # each store writes in a thread of its own
 
 
 def is_saying(run: str) -> bool:
@@ -134,10 +137,14 @@ def is_saying(run: str) -> bool:
 
 def note_worker(row: RunRow) -> None:
     """What an encrypted run says while a worker of this process has it goes to no other."""
-    if row.worker:
-        _saying.add(row.id)
-    else:
-        _saying.discard(row.id)
+    with _noting:
+        known = _saying.get(row.id, frozenset()) - {row.salt}
+        if row.worker:
+            known |= {row.salt}
+        if known:
+            _saying[row.id] = known
+        else:
+            _saying.pop(row.id, None)
 
 
 def stored(salt: bytes, body: str) -> str:
