@@ -11,6 +11,8 @@ from adjourn.core import doubt, plan, state, thread
 from adjourn.core.records import Doubted, Verified
 from adjourn.driver import commit_retry as landing
 from adjourn.driver import located_run, loop
+from adjourn.driver.loop import Drive
+from adjourn.driver.running_step import RunningStep
 from adjourn.stores.rules import commit as commits
 
 HOOKS = "tests/agent/test_hook.py::test_"
@@ -19,6 +21,8 @@ ENDS = "tests/bodies/test_ends.py::test_an_end_is_the_bodys_own"
 FLIGHT = "tests/bodies/test_in_flight.py::test_"
 COMMIT = "tests/driver/test_failed_commit.py::test_a_failed_commit_changes_nothing"
 GIVES_UP = FLIGHT + "a_cancel_that_gives_up_lists_the_body_and_its_late_result[False-verifiable-tool]"
+THREADS = "tests/bodies/test_cancelled_threads.py::test_"
+WITHIN = THREADS + "what_a_thread_registered_is_run_once_it_has_ended_within_the_grace[pays-False-tool]"
 TWICE = FLIGHT + "the_world_gets_time_before_it_is_asked_and_a_no_is_asked_twice[None-tool]"
 
 
@@ -87,6 +91,41 @@ BODIES: dict[str, Defect] = {
         "a thread counts as ended when nobody waits for it any more",
         rewriting(runner, "_until_ended", "desk.in_thread = True", "desk.in_thread = False"),
         GIVES_UP,
+    ),
+    "compensated_at_work": Defect(
+        "what a body in a thread registered is run while it is at work",
+        rewriting(Drive, "_overdue", "and not desk.had_thread", ""),
+        WITHIN,
+    ),
+    "compensated_never": Defect(
+        "what a body registered is forgotten if it ends after the cancel",
+        rewriting(Drive, "_ends_cancelled", "self.state.status == Status.CANCELLING", "False"),
+        WITHIN,
+    ),
+    "plainly_undone": Defect(
+        "a body that was left at work counts as undone once it is compensated",
+        rewriting(state.State, "_taken_back", "target.left or not covered", "not covered"),
+        "tests/core/test_plan.py::test_a_body_that_was_left_and_compensated_is_in_doubt_for_whoever_takes_the_run_then",
+    ),
+    "ended_is_undone": Defect(
+        "what a body did after its compensation counts as undone",
+        rewriting(state.State, "_comes_late", "(begun or bool(call.compensated))", "False"),
+        "tests/core/test_plan.py::test_a_compensation_that_is_in_flight_when_its_body_ends_came_too_soon",
+    ),
+    "compensated_beside": Defect(
+        "what a body registered is run beside it by whoever takes the run again",
+        rewriting(plan, "_settle", "if at_work and", "if False and"),
+        THREADS + "whoever_takes_the_run_again_waits_for_the_thread_before_it_compensates[tool]",
+    ),
+    "steps_after_the_end": Defect(
+        "a body that was left goes on with its steps",
+        rewriting(RunningStep, "_ask_whether_left", "if self.left:", "if False:"),
+        THREADS + "a_thread_that_was_left_records_nothing_more[True-step-tool]",
+    ),
+    "late_beside_the_end": Defect(
+        "what a body comes to while the end is written down is dropped",
+        rewriting(Drive, "_abandon", "is_end(one.fact, left)", "False"),
+        THREADS + "two_results_that_land_while_the_cancel_is_written_down_are_late_and_not_lost[tool]",
     ),
     "late_is_lost": Defect(
         "what a body comes to behind the end is dropped",

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from adjourn.core.call import Call
+from adjourn.core.done_calls import LEFT
 from adjourn.core.messages import ToolCall
 from adjourn.core.plan import HOLD, Ask, Go, Judged, Plan, Refuse, plan
 from adjourn.core.records import (
@@ -19,8 +20,10 @@ from adjourn.core.records import (
     PauseAsked,
     Replied,
     Returned,
+    RunCancelled,
     RunCompleted,
     Started,
+    Stepped,
     Suspended,
     Yielded,
 )
@@ -157,3 +160,113 @@ def test_two_calls_are_two_moves_and_two_steps() -> None:
     found = plan(state, Each(GO), NOW, frozenset())
     assert [step.id for step in found.start] == ["1.0", "1.1"]
     assert told(found) == ([], ["Intended", "Intended"], ["call", "call"])
+
+
+# What a body registered, and a cancel that came before it ended
+
+LEFT_AT_WORK = Doubted(call=CALL, why="it did not stop", left=True)
+
+
+def holding(*names: str, undo: bool = False) -> list[AnyRecord]:
+    """A call that is in flight, and has registered these."""
+    memos = [Stepped(call=CALL, key=f"undo:{n}", value={"fn": "void", "args": [name]}) for n, name in enumerate(names)]
+    return [intent(undo=undo), *memos]
+
+
+def compensated(*numbers: int) -> list[AnyRecord]:
+    done: list[AnyRecord] = []
+    for n in numbers:
+        done += [Intended(call=f"{CALL}!cancel{n}", tool="pay"), Returned(call=f"{CALL}!cancel{n}")]
+    return done
+
+
+def cancels(*records: AnyRecord, at_work: frozenset[str] = frozenset()) -> tuple[list[str], RunCancelled | None]:
+    """What a cancelling run undoes next, or how it ends."""
+    state = State().fold_all(enumerate([*BEGUN, *records], 1))
+    moves = plan(state, Judge(GO), NOW, frozenset(), at_work=at_work).moves
+    end = [move for move in moves if isinstance(move, RunCancelled)]
+    return [move.call for move in moves if isinstance(move, Intended)], end[0] if end else None
+
+
+WHENEVER_TOLD = pytest.mark.parametrize("told_last", [False, True])
+
+
+@WHENEVER_TOLD
+@pytest.mark.parametrize("undo", [False, True])
+@pytest.mark.parametrize("error", ["", "it failed"])
+def test_what_a_body_registered_is_run_after_it_last_first_once_also_by_another_worker(
+    undo: bool, error: str, told_last: bool
+) -> None:
+    """And wherever in the journal the cancel stands: the facts alone say that the body ended after it."""
+    cancel = CancelAsked(by="ana")
+    ended: list[AnyRecord] = [LEFT_AT_WORK, Returned(call=CALL, value=1, error=error)]
+    begun = [*holding("a", "b", undo=undo), *([*ended, cancel] if told_last else [cancel, *ended])]
+    for another in ([], [Claimed(epoch=2)]):
+        records: list[AnyRecord] = [*begun, *another]
+        assert cancels(*records) == ([f"{CALL}!cancel1"], None)
+        assert cancels(*records, *compensated(1)) == ([f"{CALL}!cancel0"], None)
+        records += compensated(1, 0)
+        if undo and not error:
+            assert cancels(*records) == ([f"{CALL}!undo"], None)
+            records += [Intended(call=f"{CALL}!undo", tool="pay"), Returned(call=f"{CALL}!undo")]
+        assert cancels(*records) == ([], RunCancelled(undone=(CALL,)))
+
+
+def test_what_a_call_that_ended_before_the_cancel_registered_is_not_run() -> None:
+    moves, end = cancels(*holding("a", "b"), Returned(call=CALL, value=1), CancelAsked(by="ana"))
+    assert (moves, [item["why"] for item in end.residue] if end else None) == ([], ["it has no undo"])
+
+
+@pytest.mark.parametrize("undo", [False, True])
+def test_a_body_that_was_left_is_residue_whatever_was_compensated(undo: bool) -> None:
+    records = [*holding("a", "b", undo=undo), CancelAsked(by="ana"), LEFT_AT_WORK]
+    assert cancels(*records) == ([f"{CALL}!cancel1"], None)
+    moves, end = cancels(*records, *compensated(1, 0))
+    assert (moves, end and end.undone) == ([], ())
+    assert end and [item["why"] for item in end.residue] == [LEFT]
+
+
+@pytest.mark.parametrize("ran", [1, 2])
+@pytest.mark.parametrize("undo", [False, True])
+def test_a_body_that_ends_after_a_compensation_has_run_is_undone_by_its_undo_or_listed(undo: bool, ran: int) -> None:
+    """The rest of what it registered is run nevertheless, and none of it twice."""
+    before, after = compensated(*[1, 0][:ran]), compensated(*[1, 0][ran:])
+    records = [*holding("a", "b", undo=undo), CancelAsked(by="ana"), LEFT_AT_WORK, *before]
+    records += [Returned(call=CALL, value=1)]
+    if ran == 1:
+        assert cancels(*records) == ([f"{CALL}!cancel0"], None)
+    moves, end = cancels(*records, *after)
+    if undo:
+        assert (moves, end) == ([f"{CALL}!undo"], None)
+    else:
+        assert end and (moves, end.undone) == ([], ())
+        assert [item["why"] for item in end.residue] == [LEFT]
+
+
+def test_a_compensation_that_is_in_flight_when_its_body_ends_came_too_soon() -> None:
+    first, done = compensated(0)
+    records = [*holding("a"), CancelAsked(by="ana"), LEFT_AT_WORK, first, Returned(call=CALL, value=1), done]
+    moves, end = cancels(*records)
+    assert end and (moves, end.undone, [item["why"] for item in end.residue]) == ([], (), [LEFT])
+
+
+def test_a_body_that_was_left_and_compensated_is_in_doubt_for_whoever_takes_the_run_then() -> None:
+    """Its process is gone: nobody knows how far it came."""
+    records = [*holding("a", "b"), CancelAsked(by="ana"), LEFT_AT_WORK, *compensated(1, 0), Claimed(epoch=2)]
+    moves, end = cancels(*records)
+    assert end and (moves, end.undone, [item["why"] for item in end.residue]) == ([], (), ["in doubt"])
+
+
+def test_a_body_that_is_at_work_here_is_joined_before_it_is_compensated() -> None:
+    records = [*holding("a", "b"), Claimed(epoch=2), CancelAsked(by="ana")]
+    assert cancels(*records, at_work=frozenset({CALL})) == ([], None)
+    assert cancels(*records) == ([f"{CALL}!cancel1"], None)
+    left = [*records, LEFT_AT_WORK]
+    assert cancels(*left, at_work=frozenset({CALL})) == ([f"{CALL}!cancel1"], None), "nobody waits for it any more"
+
+
+def test_an_old_journal_that_calls_a_body_undone_that_was_left_ends_as_it_did() -> None:
+    end = RunCancelled(undone=(CALL,))
+    records = [*holding("a"), CancelAsked(by="ana"), LEFT_AT_WORK, *compensated(0), end]
+    state = State().fold_all(enumerate([*BEGUN, *records], 1))
+    assert (state.view, state.ended) == ("cancelled", end)

@@ -26,6 +26,7 @@ from adjourn.core.codec import plain, text_of
 from adjourn.core.records import Fact
 from adjourn.core.request_digest import Outgoing
 from adjourn.core.state import State
+from adjourn.driver.located_run import NOWHERE, LocatedRun
 from adjourn.driver.threads import in_thread
 from adjourn.driver.worker_mark import MARK
 from adjourn.errors import AdjournError, InDoubt, Misused, PauseRequest, ToolFailed
@@ -47,6 +48,7 @@ class IsolatedStep:
 
     run_id: str
     epoch: int
+    place: LocatedRun = LocatedRun(NOWHERE, "")
     state: State = field(default_factory=State)
     resources: Mapping[str, Any] = field(default_factory=dict[str, Any])
     loop: Any = None

@@ -78,11 +78,11 @@ class Call(msgspec.Struct, gc=False):
 
     In doubt for the `doubts`-th time; the world is not asked before `settles`, and its first "not"
     (`denied`) is asked again after `settle` seconds. `left`: its body was still at work when a
-    cancel stopped waiting for it. `lost`: it has no intent here, and may have begun in a time that
-    was lost with its store. `began`: the tool and the arguments that it began with, if an upgrade
-    reads those differently. `checked`: the epoch in which its hooks let it pass, `veto`: what one
-    of them said against it; both are about the next time that it begins. `agent`: whose tool it is,
-    if not of the one that began the conversation.
+    cancel stopped waiting for it, or came before it ended. `lost`: it has no intent here, and may
+    have begun in a time that was lost with its store. `began`: the tool and the arguments that it
+    began with, if an upgrade reads those differently. `checked`: the epoch in which its hooks let it
+    pass, `veto`: what one of them said against it; both are about the next time that it begins.
+    `agent`: whose tool it is, if not of the one that began the conversation.
     """
 
     id: str
@@ -182,6 +182,11 @@ def deeds(memo: Mapping[str, Any]) -> list[str]:
         elif key == PROGRESS:
             found.append("progress was saved")
     return found
+
+
+def registered(memo: Mapping[str, Any]) -> dict[str, Any]:
+    """What a body has registered with `on_cancel`."""
+    return {key: value for key, value in memo.items() if is_memo(key, MemoKind.UNDO)}
 
 
 def had_begun(memo: Mapping[str, Any]) -> str:

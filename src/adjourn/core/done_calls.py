@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 from adjourn.core.call import Call, Phase, VerifyAnswer
-from adjourn.core.ids import is_undo, parse_fork
+from adjourn.core.ids import compensation_id, is_undo, parse_fork, undo_id
 
 if TYPE_CHECKING:
     from _collections_abc import dict_items, dict_values
@@ -126,9 +126,17 @@ def is_undoable(call: Call) -> bool:
     return can and not call.undone and not call.left
 
 
+def next_undo(call: Call) -> str:
+    """What a cancel does next to take back a call that is over: what its body registered, if that
+    ended after the cancel, and then its tool's own undo; "" if there is nothing."""
+    if call.compensations and not call.inherited:
+        return compensation_id(call.id, call.compensations[0])
+    return undo_id(call.id) if is_undoable(call) else ""
+
+
 def undone(state: "State") -> list[str]:
     """The calls that were undone, latest first."""
-    return [call.id for call in latest_first(state) if call.undone.is_undone]
+    return [call.id for call in latest_first(state) if call.undone.is_undone and not call.left]
 
 
 def residue(state: "State", alone: Set[str] = frozenset()) -> list[dict[str, Any]]:
@@ -140,7 +148,9 @@ def residue(state: "State", alone: Set[str] = frozenset()) -> list[dict[str, Any
     """
     left: list[dict[str, Any]] = []
     for call in [*state.effects.values(), *started(state)]:
-        if call.undone.is_undone or call.effect == "read" or call.id in state.threads:
+        if call.effect == "read" or call.id in state.threads:
+            continue
+        if call.undone.is_undone and not call.left:
             continue
         doubted = call.phase == Phase.DOUBT or (call.phase == Phase.ASKED and call.doubt)
         why = call.undone.value or ("in doubt" if doubted else "it has no undo")

@@ -16,7 +16,7 @@ from adjourn.core.approval_votes import gate_of, groups_of, people
 from adjourn.core.authority import shown_digest
 from adjourn.core.belief import is_vouched
 from adjourn.core.call import VETOED, Call, Phase, answers_of, had_begun
-from adjourn.core.done_calls import is_undoable, latest_first, residue, undone
+from adjourn.core.done_calls import latest_first, next_undo, residue, undone
 from adjourn.core.doubt import AGAIN, doubtful
 from adjourn.core.failure_likeness import UNAUTHORISED
 from adjourn.core.flow_events import arrived
@@ -26,7 +26,6 @@ from adjourn.core.ids import (
     compensation_id,
     is_undo,
     path_of,
-    undo_id,
     undo_target,
     verify_step,
 )
@@ -447,8 +446,8 @@ def _cancelling(plan: Plan, state: State, program: Planner, now: float) -> None:
     if plan.moves or plan.start or waiting:
         return
     for call in latest_first(state):
-        if is_undoable(call) and call.id not in alone:
-            _intend_undo(plan, state, undo_id(call.id), call.tool, 1)
+        if call.id not in alone and (undo := next_undo(call)):
+            _intend_undo(plan, state, undo, call.tool, 1)
             return
     plan.moves.append(
         RunCancelled(undone=tuple(undone(state)), residue=tuple(residue(state, alone)))
@@ -490,6 +489,9 @@ def _settle(plan: Plan, state: State, call: Call, now: float) -> bool:
         return call.id not in state.threads
     if undoing:
         return _settle_undo(plan, state, call, now)
+    at_work = call.id in plan.at_work and not call.left
+    if at_work and doubtful(call) and _asks_the_world(plan, state, call, now):
+        return True
     if call.compensations:
         undo = compensation_id(call.id, call.compensations[0])
         if undo not in state.live and not plan.start:

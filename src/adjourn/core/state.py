@@ -27,6 +27,7 @@ from adjourn.core.call import (
     VerifyAnswer,
     deeds,
     had_begun,
+    registered,
 )
 from adjourn.core.chapter import begun
 from adjourn.core.conversation_state import Submission, input_message, input_text, root_thread
@@ -291,7 +292,6 @@ class State(msgspec.Struct, gc=False):
         self.deaths = self.lost = 0
         events.moved(self, record)
         if call := self.live.get(record.call):
-            call.left = False
             if record.agent and (thread := self.threads.get(call.path)):
                 thread.hands_to = record.agent
             self._finish(call, record.value, record.error, ran=record.ran, kept=bool(record.why))
@@ -462,12 +462,22 @@ class State(msgspec.Struct, gc=False):
         number = compensation_number(undo)
         if number is not None:
             target.compensated |= {number}
-            # There may be more to take back: another compensation, or what the tool's own undo is
-            # for.
+            # There may be more to take back: another compensation, what the tool's own undo is
+            # for, or what a body does that was left at work.
             covered = not target.compensations and not target.undo and not target.undone
-            if how.is_undone and not covered:
+            if how.is_undone and (target.left or not covered):
                 return
         target.undone = how
+
+    def _comes_late(self, call: Call, did: bool) -> bool:
+        """A cancel had left this body, which has registered something: is what it did, if it did
+        something, for a person to look at? It is if a compensation has begun before it ended, and
+        there is no undo beside it."""
+        call.undo = call.undo and did
+        if call.undone.is_undone:
+            call.undone = UndoState.NONE
+        begun = any(is_undo(id) and undo_target(id) == call.id for id in self.live)
+        return not call.undo and (begun or bool(call.compensated))
 
     def _finish(self, call: Call, value: Any, error: str, *, ran: bool, kept: bool = False) -> None:
         self.live.pop(call.id, None)
@@ -475,14 +485,16 @@ class State(msgspec.Struct, gc=False):
             del self.grants[call.grant]
         self._phase(call, Phase.RETURNED)
         call.value, call.error, call.ran = value, error, ran
-        noted, call.memo = deeds(call.memo), {}
+        noted, call.memo = deeds(call.memo), registered(call.memo) if call.left else {}
         self.faults.pop(call.id, None)
         self._leave(call.id)
         if is_undo(call.id):
             self._taken_back(call.id)
             return
         # An error says that nothing was done, unless its body has noted something as done.
-        if noted or (ran and (not error or kept or call.id in self.effects)):
+        did = bool(noted) or (ran and (not error or kept or call.id in self.effects))
+        call.left = bool(call.memo) and self._comes_late(call, did)
+        if did or call.memo:
             self._effect(call)
         if self.flow is not None and call.id in self.flow.tokens:
             self.flow.given(call.id, value)

@@ -2,14 +2,26 @@
 
 import asyncio
 import logging
+from collections.abc import Container
+from typing import TypeGuard
 
-from adjourn.core.records import Faulted, Late, Returned
+from adjourn.core.records import Fact, Faulted, Late, Returned
 from adjourn.core.status import ENDED
 from adjourn.stores.protocol import Journals, Lease
 
 log = logging.getLogger("adjourn.driver")
 
 _recording: set[asyncio.Task[None]] = set()
+
+
+def is_end(fact: Fact, calls: Container[str] | None = None) -> TypeGuard[Returned | Faulted]:
+    """Whether a body ended with this for good: it has a result, or an error that is not tried
+    again. `calls`: if it is one of these."""
+    if isinstance(fact, Returned):
+        return calls is None or fact.call in calls
+    return (
+        isinstance(fact, Faulted) and not fact.transient and (calls is None or fact.step in calls)
+    )
 
 
 def record_late(store: Journals, lease: Lease, fact: Returned | Faulted, *, seen: int) -> None:

@@ -36,7 +36,7 @@ from adjourn.driver.clock import Clock, DriveTime, StoreTime, SystemClock, Timed
 from adjourn.driver.cold_start import folded
 from adjourn.driver.commit_retry import Landing, PendingFact, settle
 from adjourn.driver.fence import Fence
-from adjourn.driver.late_results import all_recorded, record_late
+from adjourn.driver.late_results import all_recorded, is_end, record_late
 from adjourn.driver.live_feed import Feed
 from adjourn.driver.located_run import LocatedRun, home_of, located_work
 from adjourn.driver.metrics import Meter
@@ -62,6 +62,7 @@ ROUTING = (Decided, Emitted, Said)
 
 CONTINUES = "it has become long, and continues as new"
 HANDED_BACK = "the run was handed back before this was recorded"
+CANCELLED = "the run was cancelled while it was in flight"
 
 
 class Drive:
@@ -434,11 +435,18 @@ class Drive:
             await self.check()
         fact = await self.program.perform(step, desk)
         if (found := self._running.get(step.id)) and found[2] is desk:
+            self._ends_cancelled(fact)
             # here already: the callback comes a turn of the event loop later, and has no more to do
             found[1].remove_done_callback(desk.ended)
             self._ends(step)
             self.post(fact)
         return fact
+
+    def _ends_cancelled(self, fact: Fact) -> None:
+        """A body has come to its end after the cancel: what it registered is still to be run."""
+        call = self.state.live.get(fact.call) if isinstance(fact, Returned) else None
+        if call and call.compensations and self.state.status == Status.CANCELLING:
+            self.post(Doubted(call=call.id, why=CANCELLED, left=True))
 
     def _ends(self, step: Step) -> None:
         _, _, desk = self._running.pop(step.id)
@@ -452,7 +460,7 @@ class Drive:
     def ended(self, task: asyncio.Task[Fact], desk: RunningStep) -> None:
         """A task did not post by itself; perhaps it was cancelled before its first
         instruction."""
-        step = desk.step
+        step, desk.left = desk.step, desk.left or task.cancelled()
         if self._running.get(step.id, (None, None))[1] is not task:
             return  # `_perform` has posted it, or it was left
         self._ends(step)
@@ -471,15 +479,9 @@ class Drive:
         elif (
             (call := self.state.live.get(step.id))
             and call.phase == Phase.INTENDED
-            and self._overdue(call)
+            and self._overdue(call, desk)
         ):
-            self.post(
-                Doubted(
-                    call=call.id,
-                    why="the run was cancelled while it was in flight",
-                    settle=desk.settle,
-                )
-            )
+            self.post(Doubted(call=call.id, why=CANCELLED, settle=desk.settle))
 
     def _cancelled_by_others(self, step: Step) -> None:
         """Before its first instruction: nothing has happened, and it is tried again."""
@@ -506,7 +508,7 @@ class Drive:
             elif unintended:
                 wanted = planned.abort.isdisjoint({"read", step.id})
             else:
-                wanted = not has_body or call is None or not self._overdue(call)
+                wanted = not has_body or call is None or not self._overdue(call, desk)
             if not wanted:
                 _cut(task, desk)
                 if call is not None and not unintended and has_body:
@@ -517,6 +519,7 @@ class Drive:
         until it has ended."""
         now = self._clock.steady()
         if now >= self._cut.setdefault(step.id, now) + (0.0 if desk.in_thread else STUBBORN):
+            desk.left = True
             self._ends(step)
             self._leave(step, task)
             self.post(Doubted(call=id, why="the run was cancelled, and it did not stop", left=True))
@@ -528,25 +531,19 @@ class Drive:
         task.add_done_callback(self._landed)
 
     def _landed(self, task: asyncio.Task[Fact]) -> None:
-        if task.cancelled() or task.exception():
-            fact = None
-        else:
-            fact = task.result()
-        if not isinstance(fact, Returned | Faulted) or (
-            isinstance(fact, Faulted) and fact.transient
-        ):
+        if task.cancelled() or task.exception() or not is_end(fact := task.result()):
             return
         if not self._over:
             self.post(fact)
             return
         record_late(self.store, self.lease, fact, seen=self.state.seq)
 
-    def _overdue(self, call: Call) -> bool:
+    def _overdue(self, call: Call, desk: RunningStep) -> bool:
         """Whether a cancel has waited long enough for this call: at once if its body said how to
-        compensate it."""
+        compensate it, and can be cut."""
         if self.state.status != Status.CANCELLING:
             return False
-        return bool(call.compensations) or self._patience() <= 0
+        return bool(call.compensations and not desk.had_thread) or self._patience() <= 0
 
     async def _wait(self, planned: Plan) -> None:
         waits: list[float] = []
@@ -566,13 +563,18 @@ class Drive:
         self._over = True
         running, self._running = list(self._running.values()), {}
         settle(self._posted, LeaseLost(HANDED_BACK))
-        self._posted = []
+        posted, self._posted = self._posted, []
+        left = [call.id for call in self.state.live.values() if call.left]
+        late = [one.fact for one in posted if is_end(one.fact, left)]
+        for fact in late:  # it ended while the run's last record was written
+            record_late(self.store, self.lease, fact, seen=self.state.seq)
         for step, task, desk in running:
             self.feed.written(self.state.run, step.path)  # nobody goes on with what it was writing
             self._leave(step, task)
             _cut(task, desk)
         if cut := [task for _, task, desk in running if not desk.in_thread]:
             await asyncio.wait(cut, timeout=LEAVE)
+        if cut or late:
             await all_recorded(LEAVE / 2)
         self._gone = True
         if self._tickets is not None:

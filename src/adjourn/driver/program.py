@@ -24,8 +24,15 @@ class StepHandle(Protocol):
 
     cut: bool
     lost: BaseException | None
-    in_thread: bool
     settle: float
+
+    @property
+    def in_thread(self) -> bool:
+        """Whether its body is at work in a thread now."""
+        ...
+
+    @in_thread.setter
+    def in_thread(self, is_so: bool) -> None: ...
 
     @property
     def partial(self) -> str:

@@ -13,6 +13,10 @@ from adjourn.core.state import State
 from adjourn.core.usage import Usage
 from adjourn.driver.live_feed import Published, TextArrived
 from adjourn.driver.process_identity import end_if_forked
+from adjourn.errors import LeaseLost
+
+LEFT = "the run was cancelled, and this call was left at work"
+
 
 if TYPE_CHECKING:
     from adjourn.driver.loop import Drive
@@ -30,7 +34,7 @@ class RunningStep:
         self.epoch = drive.lease.epoch
         self.loop = loop
         self.process = os.getpid()
-        self.cut = self.in_thread = False
+        self.cut = self.left = self.had_thread = self._in_thread = False
         self.lost: BaseException | None = None
         self.settle = 0.0
         self.partial = ""
@@ -50,6 +54,14 @@ class RunningStep:
         self.outgoing = Outgoing(thread.instruction(), thread.transcript.running)
         if thread.pending:
             self.heard = tuple(p.call for p in thread.pending if p.call)
+
+    @property
+    def in_thread(self) -> bool:
+        return self._in_thread
+
+    @in_thread.setter
+    def in_thread(self, is_so: bool) -> None:
+        self._in_thread, self.had_thread = is_so, self.had_thread or is_so
 
     async def files(self, digests: Collection[str]) -> dict[str, bytes]:
         from adjourn.driver.run_files import run_files  # most runs have none
@@ -77,8 +89,15 @@ class RunningStep:
         if self.step.id in self._drive.in_flight:
             self._drive.post(fact)
 
+    def _ask_whether_left(self) -> None:
+        """What nobody waits for any more does nothing more that is recorded."""
+        if self.left:
+            self.lost = LeaseLost(LEFT)
+            raise self.lost
+
     async def fence(self) -> None:
         end_if_forked(self.process)
+        self._ask_whether_left()
         try:
             await self._drive.check()
         except Exception as e:
@@ -87,6 +106,7 @@ class RunningStep:
 
     async def record(self, fact: Fact) -> None:
         end_if_forked(self.process)
+        self._ask_whether_left()
         durable: asyncio.Future[None] = self.loop.create_future()
         self._drive.post(fact, durable)
         try:
