@@ -315,7 +315,7 @@ class Journals(Protocol):
         self, run: str, command: Commands, *, request: str = "", origin: str = "", at: int = 0
     ) -> int:
         """Append a person's command if the run's status, the interrupt's row and the clock admit
-        it; its seq. Of several `Together` all are appended, or none; the seq is the first one's.
+        it; its seq. Of several `Together` all are appended, or none; the seq is the first one's (0: none).
 
         The same `request` again gives the same seq and appends nothing; with another command:
         `RequestReused`. With `at`, only if that is the run's last record; else `AlreadyResumed`.
