@@ -147,7 +147,7 @@ class Journals(Protocol):
         run (`Started.after`), that one has ended (else `Refused`), is there (`UnknownRun`,
         `RunErased`), and its journal is the one that is meant (`BrokenHistory`). If it continues
         its session's last run (`options["after"]`), that is the last one of its program now, or
-        there is none (else `SessionMoved`).
+        there is none (else `SessionMoved`). A run that it forks or repeats was not erased or pruned.
 
         Args:
             started: its first record.
