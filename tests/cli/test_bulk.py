@@ -34,3 +34,17 @@ def test_without_a_terminal_nothing_is_done_unasked(adjourn: Run) -> None:
     assert adjourn("bulk", "cancel").code == 2
     assert adjourn("runs", "--json").json[0]["status"] == "waiting"
     assert adjourn("bulk", "pause", "--status", "failed", "--yes", "--json").json == []
+
+
+def test_a_request_that_may_come_again_names_its_runs(adjourn: Run) -> None:
+    first, other = asyncio.run(begin(shop.refunds, shop.asker))
+    again = ("--yes", "--by", "ana", "--request-id", "q1")
+    said = adjourn("bulk", "cancel", "--all", *again)
+    assert said.code == 2 and "--dry-run" in said.err and "ids" in said.err
+    assert adjourn("bulk", "cancel", "--all", "--dry-run", "--request-id", "q1").code == 0
+    for _ in range(2):
+        said = adjourn("bulk", "cancel", first, *again)
+        assert said.code == 0 and "1 of 1 cancelled" in said.err
+    assert "waiting" in {run["status"] for run in adjourn("runs", "--json").json if run["run_id"] == other}
+    for both in (["--all"], ["--agent", "refunds"]):
+        assert adjourn("bulk", "cancel", first, *both, "--yes").code == 2

@@ -1,6 +1,7 @@
 """Every command on a database in PostgreSQL; what makes no sense there says what to do instead."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from tests.cli.conftest import Said, begin
 from tests.stores.postgres.server import PostgresServer
 
 from adjourn import Runtime
+from adjourn.stores.last_restore import last_restore
 from adjourn.stores.postgres import PostgresStore
 
 Run = Callable[..., Said]
@@ -125,10 +127,19 @@ def test_a_copy_is_made_and_put_back_with_postgresql_s_own_tools(
     assert said.code == 2 and advice in said.err
 
 
+async def restored_at(db: str) -> float:
+    store = PostgresStore(db)
+    try:
+        return await last_restore(store)
+    finally:
+        await store.close()
+
+
 def test_a_database_that_was_put_back_has_its_runs_paused(adjourn: Run, refund: str, db: str) -> None:
     done = adjourn("db", "restored", "--by", "ann", "--json").json
     assert (done["runs"], done["held"]) == (1, 1)
     assert asyncio.run(status(db, refund)) == "paused"
+    assert asyncio.run(restored_at(db)) > time.time() - 600
     assert "restore" in adjourn("audit", refund).out
     assert adjourn("audit", "verify").code == 0
 

@@ -188,7 +188,7 @@ DEFECTS: dict[str, Defect] = {
     ),
     "resumed_twice": Defect(
         "a checkpoint's place in the journal is not compared when it is resumed",
-        rewriting(commands, "_deliver", "if request.at and row.seq != request.at:", "if False:"),
+        rewriting(commands, "_place", "if request.at and row.seq != request.at:", "if False:"),
         MEMORY + "test_of_many_commands_for_the_same_record_one_is_taken",
     ),
     "halt_unread": Defect(

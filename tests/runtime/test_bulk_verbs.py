@@ -4,12 +4,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from adjourn import Invalid, Runtime
-from adjourn.core.records import CancelAsked, Decided, Parked, PauseAsked, RunCompleted
+from adjourn import Interrupt, Invalid, Runtime
+from adjourn.core.records import Asked, CancelAsked, Decided, Parked, PauseAsked, Resumed, RunCompleted
 from adjourn.runtime.bulk_verbs import MOST, BulkOutcome
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.protocol import Filter, Store
-from adjourn.testing.contract.fixtures import approval, begin, commit, recorded, started, wait_for
+from adjourn.testing.contract.fixtures import approval, begin, claim, commit, recorded, started, wait_for
+
+RECORDED = {"pause": PauseAsked, "cancel": CancelAsked, "resume": Decided, "deny": Decided}
 
 
 @pytest.fixture
@@ -24,8 +26,12 @@ def outcomes(found: list[BulkOutcome]) -> dict[str, str]:
     return {one.run_id: type(one.refused).__name__ if one.refused else "" for one in found}
 
 
+def error(id: str) -> Asked:
+    return approval(id, kind="error", step="model", payload={"error": "away"})
+
+
 async def failed(store: Store, run: str) -> None:
-    await wait_for(store, approval(kind="error", step="model", payload={"error": "away"}), run=run)
+    await wait_for(store, error("1.0?0"), run=run)
 
 
 async def test_each_run_answers_for_itself_and_one_refusal_stops_nobody(rt: Runtime) -> None:
@@ -81,6 +87,54 @@ async def test_denying_refuses_every_call_that_waits_and_nothing_else(rt: Runtim
     assert await recorded(rt.store, Decided, "limit") == []
 
 
+async def test_the_same_denial_again_denies_nothing_that_was_asked_since(rt: Runtime) -> None:
+    await wait_for(rt.store, approval(), run="asks")
+    silent = await begin(rt.store, "asks not")
+
+    async def deny() -> dict[str, str]:
+        return outcomes(await rt.bulk("deny", ["asks", "asks not"], by="ana", note="no", request_id="q1"))
+
+    assert await deny() == {"asks": "", "asks not": "Invalid"}
+    await commit(rt.store, await claim(rt.store, "asks"), [], [approval("2.0?0"), Parked()])
+    await commit(rt.store, silent, [], [approval("2.0?0"), Parked()])
+    assert await deny() == {"asks": "", "asks not": "Invalid"}
+    assert [x.i for x in await recorded(rt.store, Decided, "asks")] == ["1.0?0"]
+    assert await recorded(rt.store, Decided, "asks not") == []
+    other = await rt.bulk("deny", ["asks"], by="ana", note="another note", request_id="q1")
+    assert outcomes(other) == {"asks": "RequestReused"}
+    assert outcomes(await rt.bulk("deny", ["asks"], by="ana", note="no", request_id="q2")) == {"asks": ""}
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume", "cancel"])
+async def test_the_same_request_again_finds_its_first_whatever_became_of_the_run(rt: Runtime, verb: str) -> None:
+    if verb == "resume":
+        await failed(rt.store, "r")
+    else:
+        await rt.store.create(started("r"))
+    assert outcomes(await rt.bulk(verb, ["r"], by="ana", request_id="q1")) == {"r": ""}
+    if verb == "resume":  # it fails again, and waits for somebody
+        await commit(rt.store, await claim(rt.store, "r"), [], [error("model?1"), Parked()])
+    elif verb == "pause":  # somebody lets it go on
+        await rt.store.deliver("r", Resumed(by="bo"))
+    assert outcomes(await rt.bulk(verb, ["r"], by="ana", request_id="q1")) == {"r": ""}
+    assert len(await recorded(rt.store, RECORDED[verb], "r")) == 1
+
+
+async def test_of_what_waits_in_a_run_all_is_denied_or_nothing(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    await wait_for(rt.store, approval(), approval("1.1?0"), run="r")
+    looked = rt.store.inbox
+
+    async def slow(wanted: Filter) -> list[Interrupt]:
+        monkeypatch.undo()
+        found = await looked(wanted)
+        await rt.deny("r:1.0?0", by="bo")  # somebody is faster with one of the two
+        return found
+
+    monkeypatch.setattr(rt.store, "inbox", slow)
+    assert outcomes(await rt.bulk("deny", ["r"], by="ana")) == {"r": ""}
+    assert [(x.i, x.by) for x in await recorded(rt.store, Decided, "r")] == [("1.0?0", "bo"), ("1.1?0", "ana")]
+
+
 async def test_resuming_continues_what_was_paused_and_retries_what_failed(rt: Runtime) -> None:
     await failed(rt.store, "failed")
     lease = await begin(rt.store, "paused")
@@ -92,9 +146,6 @@ async def test_resuming_continues_what_was_paused_and_retries_what_failed(rt: Ru
     done = await rt.bulk("resume", ["failed", "paused", "waits"], by="ana")
     assert outcomes(done) == {"failed": "", "paused": "", "waits": "Refused"}
     assert [row.id for row in await rt.store.runs(Filter(status="ready"))] == ["paused", "failed"]
-
-
-RECORDED = {"pause": PauseAsked, "cancel": CancelAsked, "resume": Decided, "deny": Decided}
 
 
 @pytest.mark.parametrize("verb", RECORDED)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -92,6 +93,27 @@ async def test_what_was_erased_cannot_be_run_again(rt: Runtime) -> None:
     await old.erase(by="ana", reason="asked for")
     with pytest.raises(RunErased):
         await old.again(by="ben")
+
+
+@pytest.mark.parametrize("how", ["fork", "again"])
+@pytest.mark.parametrize("tenant", ["", "acme"])
+async def test_what_is_erased_while_it_is_copied_is_in_no_other_run(
+    how: str, tenant: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, agent = f"sqlite:///{folder / 'runs.db'}", Agent("a", model=ScriptedModel("hello", "again"))
+    async with Runtime(address, [agent]) as worker, Runtime(address, [agent], work=False, tenant=tenant) as rt:
+        labels = {"tenant": tenant} if tenant else {}
+        await (await worker.start(agent, "the secret", run_id="r", labels=labels)).wait(LIMIT)
+        run, create = await rt.get("r"), rt.store.create
+
+        async def slow(*given: Any, **more: Any) -> bool:
+            await worker.erase("r", by="dpo", reason="request 7")
+            return await create(*given, **more)
+
+        monkeypatch.setattr(rt.store, "create", slow)
+        with pytest.raises(RunErased, match="run r was"):
+            await (run.fork(run_id="new") if how == "fork" else run.again(run_id="new"))
+        assert [found.run_id for found in await worker.runs()] == ["r"]
 
 
 async def test_a_turn_of_a_conversation_is_run_again_in_its_place(rt: Runtime) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,9 @@ from adjourn import Agent, Runtime
 from adjourn.errors import Invalid, InvalidDefinition, StoreError
 from adjourn.runtime.schedules import AGAIN, LONGEST, Schedule, Scheduler
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.sqlite import SQLiteStore
+from adjourn.stores.sqlite.database import DatabaseFile
+from adjourn.stores.sqlite.restore import restore
 from adjourn.testing import ScriptedModel
 
 NINE = datetime(2031, 3, 3, 9, tzinfo=UTC).timestamp()
@@ -117,6 +121,37 @@ async def test_a_run_of_a_moment_that_was_pruned_or_begun_otherwise_is_not_start
         changed = Schedule("daily", notes(ledger), "another input", cron="0 9 * * *")
         await Scheduler(rt, [changed]).tick()
         assert [run.title for run in await rt.runs()] == ["sweep"]
+
+
+@pytest.mark.parametrize("tenant", ["", "acme"])
+async def test_a_moment_before_a_restore_waits_for_a_word_if_the_backup_does_not_have_its_run(
+    tenant: str, wall: Wall, ledger: Ledger, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, backup = str(folder / "runs.db"), str(folder / "backup.db")
+    early = Schedule("early", notes(ledger), "x", cron="0 8 * * *", catch_up=86_400, session="s")
+    late = daily(ledger, catch_up=86_400, labels={"team": "eu"})
+
+    async def tick(*schedules: Schedule) -> list[str]:
+        store = SQLiteStore(path, wall.now)
+        try:
+            async with Runtime(store, work=False, tenant=tenant) as rt:
+                return await Scheduler(rt, schedules).tick()
+        finally:
+            await store.close()
+
+    assert await tick(early) == ["early-2031-03-03T080000Z"]
+    DatabaseFile(path).copy_to(backup)
+    assert await tick(late) == ["daily-2031-03-03T090000Z"]
+    wall.time += 60
+    await restore(backup, path, by="ops", now=wall.now)
+    with caplog.at_level(logging.WARNING, "adjourn"):
+        assert await tick(early, late) == ["early-2031-03-03T080000Z"]  # that one is in the backup
+    [said] = [line.getMessage() for line in ours(caplog) if "restored" in line.getMessage()]
+    assert (
+        "adjourn start APP.PY:notes INPUT --id daily-2031-03-03T090000Z --label team=eu --label schedule=daily" in said
+    )
+    wall.time = NINE + 86_400
+    assert await tick(late) == ["daily-2031-03-04T090000Z"]
 
 
 async def test_one_that_is_too_late_is_left_out_and_of_many_only_the_last_is_caught_up(

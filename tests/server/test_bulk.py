@@ -42,6 +42,24 @@ async def test_runs_that_a_filter_finds_are_looked_at_before_they_are_denied(adm
     assert [i["ref"] for i in (await admin.get("inbox")).json()["items"]] == [other["ref"]]
 
 
+async def test_a_key_goes_with_runs_that_are_named_because_a_filter_may_find_others_later(admin: Client) -> None:
+    first = (await admin.waiting("refunds"))["run_id"]
+    key = {"Idempotency-Key": "k1"}
+    for path, body in (("bulk", {"verb": "cancel"}), ("bulk", {"verb": "pause"}), ("deny-all", {})):
+        refused = await admin.post(f"runs/{path}", json={**body, "where": {"agent": "refunds"}}, headers=key)
+        assert (refused.status_code, refused.json()["code"]) == (422, "invalid"), refused.text
+        assert "dry_run" in refused.json()["advice"] and "runs" in refused.json()["advice"]
+    where = {"verb": "cancel", "where": {"agent": "refunds"}, "dry_run": True}
+    seen = (await admin.post("runs/bulk", json=where, headers=key)).json()["items"]
+    assert [item["run_id"] for item in seen] == [first]
+    later = (await admin.waiting("refunds"))["run_id"]
+    for _ in range(2):
+        done = await admin.post("runs/bulk", json={"verb": "cancel", "runs": [first]}, headers=key)
+        assert [(item["run_id"], item["refused"]) for item in done.json()["items"]] == [(first, None)]
+    await admin.until(first, "cancelled")
+    assert (await admin.get(f"runs/{later}/status")).json()["status"] == "waiting"
+
+
 async def test_it_is_said_which_runs_and_neither_nothing_nor_both(admin: Client) -> None:
     bodies: list[dict[str, Any]] = [{}, {"where": {}}, {"runs": []}, {"runs": ["a"], "where": {"agent": "desk"}}]
     for body in bodies:

@@ -17,8 +17,10 @@ from adjourn.core.records import CancelAsked, Claimed, Parked, Restored, Said
 from adjourn.core.status import Status
 from adjourn.errors import Conflict, Invalid, LeaseLost, NotFound, StoreError
 from adjourn.stores.audit_key import SecretKey
+from adjourn.stores.last_restore import last_restore
 from adjourn.stores.seals import Anchor
 from adjourn.stores.sqlite.restore import copy_database, restore
+from adjourn.stores.tenant_store import TenantStore
 from adjourn.testing.contract.fixtures import begin, claim, commit, replied, started
 from adjourn.testing.oracle import check_rows
 
@@ -243,3 +245,14 @@ async def test_a_clock_that_was_set_back_gives_no_epoch_that_was_used(path: Path
     async with opened(path) as store:
         epoch = (await store.get("r1")).epoch
     assert epoch > 1e12, "above what the replaced file had"
+
+
+async def test_a_store_says_when_it_was_last_restored(path: Path, backup: Path) -> None:
+    await two_runs(path)
+    async with opened(path) as store:
+        assert await last_restore(store) == 0.0
+    back_up(path, backup)
+    for at in (5_000_000_000.0, 5_000_000_060.5):
+        await restore(str(backup), str(path), by="ops", now=lambda at=at: at)
+        async with opened(path) as store:
+            assert await last_restore(store) == await last_restore(TenantStore(store, "acme")) == at

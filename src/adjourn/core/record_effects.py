@@ -22,9 +22,11 @@ class Together(msgspec.Struct, frozen=True, gc=False):
     """Commands for one run, in their order. Each must still apply behind those before it.
 
     Attributes:
-        commands: at least one.
+        commands: none of them: there was nothing to do. That it was asked for is remembered, and
+            the number of its record is 0.
         asked: what a request with an id is recognised by if it comes again, where that is not the
-            commands themselves: what they were made of may have changed by then.
+            commands themselves: what they were made of may have changed by then. Needed where there
+            are none.
     """
 
     commands: tuple[r.Command, ...]

@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from adjourn.core.decision import Decision
 from adjourn.core.ids import request_part
-from adjourn.core.records import CancelAsked
+from adjourn.core.records import CancelAsked, Decided
 from adjourn.core.status import NEXT, RunStatus
-from adjourn.errors import AdjournError, Invalid, Refused
+from adjourn.errors import (
+    AdjournError,
+    AlreadyDecided,
+    InterruptClosed,
+    Invalid,
+    Refused,
+    StaleDecision,
+)
 from adjourn.runtime.arguments import check_by
 from adjourn.runtime.decision_verbs import DecisionVerbs
 from adjourn.runtime.halt_verbs import HaltVerbs
@@ -25,6 +33,9 @@ MOST = 1_000
 """Runs of one call: what is left is listed again, and chosen again."""
 AT_ONCE = 20
 """Runs that are commanded at the same time: their records are committed together."""
+
+TRIES = 5
+"""How often what waits in a run is read again, if others decide some of it meanwhile."""
 
 
 class BulkVerb(StrEnum):
@@ -64,14 +75,16 @@ class BulkVerbs(DecisionVerbs, HaltVerbs):
 
         Each is a command of its own, checked, recorded and audited as if it were given alone. One
         that is refused stops none of the others. `resume` also retries runs that failed. `deny`
-        refuses every call that waits for an approval.
+        refuses every call of a run that waits for an approval, or, if one cannot be, none of them.
 
         Args:
             verb: `pause`, `resume`, `cancel` or `deny`.
             runs: their ids, at most 1,000.
             by: who does it.
             note: why; it is recorded with each. A resumed run has no place for one.
-            request_id: the same id again acts on no run twice.
+            request_id: the same id again has the same answer, and acts on no run twice: it denies
+                nothing that was asked since. A run that was refused is tried again, unless there
+                was nothing to deny.
             dry_run: do nothing; say which runs are there, and what a cancel would do.
         """
         wanted = _verb(verb)
@@ -121,21 +134,28 @@ class BulkVerbs(DecisionVerbs, HaltVerbs):
                 await self._deny(run.id, by, note, request)
 
     async def _deny(self, run: str, by: str, note: str, request: str) -> None:
-        """Refuse every call that waits; the first refusal is raised when all were tried."""
-        waiting = await self.store.inbox(Filter(run=run, kind="approval", limit=MOST))
-        if not waiting:
-            raise Invalid(
-                "no call of this run waits for an approval", consequence="nothing was denied"
-            )
-        refused: AdjournError | None = None
-        for item in waiting:
+        """Refuse every call that waits, all of them or none. The same request again refuses nothing
+        that was asked since: the store finds it before it looks at these commands."""
+        denial = Decision.deny(note)
+        asked = Decided(i="", verdict="deny", by=by, note=note)
+        for left in reversed(range(TRIES)):
+            waiting = await self.store.inbox(Filter(run=run, kind="approval", limit=MOST))
+            commands = [await self._decision(item, denial, by, item.digest) for item in waiting]
+            seq = 0
             try:
-                one = request and request_part(request, item.ref)
-                await self.deny(item, by=by, note=note, request_id=one)
-            except AdjournError as e:
-                refused = refused or e
-        if refused is not None:
-            raise refused
+                if waiting or request:
+                    seq = await self.deliver_together(run, commands, asked, request)
+            except (AlreadyDecided, InterruptClosed, StaleDecision):
+                if not left:
+                    raise
+                continue  # one of them does not wait any more
+            if not seq:
+                raise Invalid(
+                    "no call of this run waits for an approval", consequence="nothing was denied"
+                )
+            for item, command in zip(waiting, commands, strict=True):
+                self._count(item, command)
+            return
 
 
 def _verb(verb: str) -> BulkVerb:

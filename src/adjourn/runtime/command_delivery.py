@@ -35,7 +35,8 @@ class CommandDelivery(OpenRuntime):
     async def deliver_together(
         self, run_id: str, commands: Sequence[Command], asked: Command, request_id: str = ""
     ) -> int:
-        """Append several commands, or none, and wake their run.
+        """Append all of several commands, or none of them, and wake their run. Without any, only
+        the request is remembered. Returns the number of the first record; 0 if there were none.
 
         Args:
             run_id: the run.

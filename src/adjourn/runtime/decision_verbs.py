@@ -8,7 +8,7 @@ import msgspec
 from adjourn.core.decision import Decision
 from adjourn.core.ids import places_of
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.records import Revoked
+from adjourn.core.records import Decided, Revoked
 from adjourn.core.standing_decision import Standing
 from adjourn.driver.cold_start import folded
 from adjourn.driver.worker_mark import check_outside
@@ -187,11 +187,23 @@ class DecisionVerbs(CommandDelivery):
     ) -> int:
         check_by(by, "a decision needs by=: who decides")
         interrupt = self.worker.asked(given) or await self.interrupt(given)
-        command = await answered(interrupt, answer, by=by)
         if isinstance(given, Interrupt) and not digest:
-            seen = given.digest
-        else:
-            seen = digest
+            digest = given.digest
+        command = await self._decision(interrupt, answer, by, digest, groups)
+        seq = await self.deliver(interrupt.run_id, command, request_id)
+        self._count(interrupt, command)
+        return seq
+
+    async def _decision(
+        self,
+        interrupt: Interrupt,
+        answer: Any,
+        by: str,
+        seen: str,
+        groups: tuple[str, ...] = (),
+    ) -> Decided:
+        """The command that decides an interrupt whose action was `seen` with this digest."""
+        command = await answered(interrupt, answer, by=by)
         if not (interrupt.call and interrupt.call.digest):  # the store knows no digest of it
             if seen and seen != interrupt.digest:
                 raise StaleDecision(interrupt.id, seen, interrupt.digest)
@@ -199,10 +211,12 @@ class DecisionVerbs(CommandDelivery):
         # whether the digest is the right one is for the store to say, and to write down
         if groups or seen:
             command = msgspec.structs.replace(command, groups=groups, digest=seen or command.digest)
-        seq = await self.deliver(interrupt.run_id, command, request_id)
+        return command
+
+    def _count(self, interrupt: Interrupt, command: Decided) -> None:
+        """For the metrics."""
         waited = self.store.now() - interrupt.opened_at
         self.worker.advancer.meter.answered(command.verdict, waited)
-        return seq
 
     async def assign(self, interrupt_id: str | Interrupt, to: str, *, by: str) -> None:
         """Give an item to a person or a group; an earlier assignment ends. Raises

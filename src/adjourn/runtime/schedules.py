@@ -7,6 +7,7 @@ no run twice.
 
 import asyncio
 import logging
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
@@ -35,6 +36,10 @@ DONE = ("completed", "cancelled", "failed", "stopped")
 """Whose runs are not waited for, if runs of a schedule may not overlap."""
 LABEL = "schedule"
 """The label by which the runs of a schedule are found."""
+IN_DOUBT = (
+    "%s: %s is not started: a backup was restored since its moment, and the run may have begun in "
+    "the time that was lost. If it did not, start it by hand: %s"
+)
 
 
 class Schedule:
@@ -180,7 +185,8 @@ class Scheduler:
 
     async def tick(self) -> list[str]:
         """Start what is due now; the ids of those runs. One that cannot be started is tried again
-        the next time, until it would be too late."""
+        the next time, until it would be too late. One whose moment was before the store's last
+        restore waits for a person, if the backup does not have it: it may have begun."""
         found: list[str] = []
         for schedule in self._schedules:
             now = self._runtime.store.now()
@@ -221,6 +227,10 @@ class Scheduler:
                 log.info("%s: %s is not started, the run before has not ended", name, id)
                 self._done[name] = moment
                 return False
+            if await self._is_in_doubt(moment, id):
+                log.warning(IN_DOUBT, name, id, _by_hand(schedule, id))
+                self._done[name] = moment
+                return False
             await self._warn_of_unfit(schedule)
             await self._start(schedule, moment, id)
         except RunExists as e:  # of another process with another version, or two have one name
@@ -258,6 +268,14 @@ class Scheduler:
                     log.warning(said, name, unfit.runs, agent, why)
         self._unfit[agent] = why
 
+    async def _is_in_doubt(self, moment: float, id: str) -> bool:
+        """Whether nobody here can know if the run of this moment was begun: a backup was restored
+        since, and it is not in it."""
+        from adjourn.stores.last_restore import last_restore
+
+        store = self._runtime.store
+        return moment <= await last_restore(store) and not await store.audit(id, limit=1)
+
     async def _is_overlapped(self, schedule: Schedule, id: str) -> bool:
         if schedule.overlap == "start":
             return False
@@ -286,6 +304,16 @@ class Scheduler:
             priority=schedule.priority,
             **after,
         )
+
+
+def _by_hand(schedule: Schedule, id: str) -> str:
+    """The command that starts the run of a moment."""
+    words = ["adjourn", "start", f"APP.PY:{schedule.program.name}", "INPUT", "--id", id]
+    if schedule.session:
+        words += ["--session", schedule.session]
+    for name, value in schedule.labels.items():
+        words += ["--label", f"{name}={value}"]
+    return shlex.join(words)
 
 
 def _whole(every: Duration | None, name: str) -> int:

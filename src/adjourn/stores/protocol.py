@@ -147,7 +147,7 @@ class Journals(Protocol):
         run (`Started.after`), that one has ended (else `Refused`), is there (`UnknownRun`,
         `RunErased`), and its journal is the one that is meant (`BrokenHistory`). If it continues
         its session's last run (`options["after"]`), that is the last one of its program now, or
-        there is none (else `SessionMoved`).
+        there is none (else `SessionMoved`). A run that it forks or repeats was not erased or pruned.
 
         Args:
             started: its first record.
@@ -315,7 +315,7 @@ class Journals(Protocol):
         self, run: str, command: Commands, *, request: str = "", origin: str = "", at: int = 0
     ) -> int:
         """Append a person's command if the run's status, the interrupt's row and the clock admit
-        it; its seq. Of several `Together` all are appended, or none; the seq is the first one's.
+        it; its seq. Of several `Together` all are appended, or none; the seq is the first one's (0: none).
 
         The same `request` again gives the same seq and appends nothing; with another command:
         `RequestReused`. With `at`, only if that is the run's last record; else `AlreadyResumed`.

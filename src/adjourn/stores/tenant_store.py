@@ -152,8 +152,9 @@ class TenantStore(Whole):
         begun = replace(started, labels={**started.labels, TENANT: self.tenant})
         try:
             new = await self.whole.create(begun, records, origin=origin, blobs=blobs or {})
-        except (RunExists, RunErased, RunPruned):
-            if await self._knows(started.run):
+        except (RunExists, RunErased, RunPruned) as refused:
+            # of another run: the one that it goes on with, or copies
+            if refused.run_id != started.run or await self._knows(started.run):
                 raise
             raise RunExists(started.run, taken=True) from None
         if not new and not await self._knows(started.run):  # somebody else was first

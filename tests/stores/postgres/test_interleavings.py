@@ -14,11 +14,12 @@ from tests.stores.postgres.server import PostgresServer
 
 from adjourn.core.records import CancelAsked, Intended, Parked, RunCompleted, Said, Stepped
 from adjourn.core.status import Status
-from adjourn.errors import AdjournError
+from adjourn.errors import AdjournError, RunErased
 from adjourn.stores.postgres.store import PostgresStore
 from adjourn.stores.protocol import Lease
 from adjourn.testing import check_rows
-from adjourn.testing.contract.fixtures import TTL, claim, started
+from adjourn.testing.contract.fixtures import TTL, claim, commit, started
+from adjourn.testing.contract.fixtures import begin as begun
 
 pytestmark = pytest.mark.unwatched  # who is stopped inside a transaction holds a lock that the oracle would wait for
 
@@ -225,6 +226,38 @@ async def test_of_two_turns_that_begin_with_the_last_of_a_session_one_does(meeti
         assert sorted(isinstance(one, AdjournError) for one in (first, second)) == [False, True]
 
     assert await meeting.at_every_message(turn(meeting.held, "a"), turn(meeting.other, "b"), begin, end) >= 2
+
+
+@pytest.mark.parametrize("slow", ["copy", "erasure"])
+async def test_a_copy_of_a_run_begins_before_it_is_erased_or_not_at_all(meeting: Meeting, slow: str) -> None:
+    found: dict[str, bool] = {}
+
+    async def begin(run: str) -> None:
+        await commit(meeting.other, await begun(meeting.other, run), (), [RunCompleted()])
+
+    def copying(store: PostgresStore) -> Callable[[str], Awaitable[Any]]:
+        async def copy(run: str) -> Any:
+            return await store.create(started(f"{run} again", options={"again_of": run}))
+
+        return copy
+
+    def erasing(store: PostgresStore) -> Callable[[str], Awaitable[Any]]:
+        async def erase(run: str) -> Any:
+            done = await store.erase(run, by="dpo", reason="request 7")
+            found[run] = bool(await store.audit(f"{run} again", limit=1))
+            return done
+
+        return erase
+
+    async def end(run: str, first: Any, second: Any) -> None:
+        copied, erased = (first, second) if slow == "copy" else (second, first)
+        assert not isinstance(erased, AdjournError)
+        assert copied is True if found[run] else isinstance(copied, RunErased)
+
+    both = (copying(meeting.held), erasing(meeting.other))
+    if slow == "erasure":
+        both = (erasing(meeting.held), copying(meeting.other))
+    assert await meeting.at_every_message(*both, begin, end) >= 1
 
 
 async def test_a_halt_waits_for_an_intent_that_is_being_written(meeting: Meeting, postgres: PostgresServer) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from adjourn.cli.completion import complete_runs
 from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import (
@@ -48,6 +49,15 @@ def bulk(
     verb: Annotated[
         BulkVerb, typer.Argument(metavar="VERB", help="pause, resume, cancel or deny.")
     ],
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[RUN]...",
+            help="The ids of the runs, if not those that the options find.",
+            show_default=False,
+            autocompletion=complete_runs,
+        ),
+    ] = None,
     db: Db = None,
     as_json: Json = False,
     by: By = None,
@@ -65,18 +75,18 @@ def bulk(
     """Pause, resume, cancel or deny many runs, with one reason.
 
     Each run answers for itself: what is refused is listed, and stops none of the others. `resume`
-    also retries failed runs. At most 1,000 at once, the newest first.
+    also retries failed runs. At most 1,000 at once, the newest first. With `--request-id` the runs
+    are named: the same options may find others later.
     """
-    if not every and not (status or agent or search):
-        raise Invalid(
-            "say which runs", advice="name a status, an agent or a search, or use --all for all"
-        )
+    _check_choice(bool(runs), every or bool(status or agent or search), request_id and not dry_run)
     if verb == BulkVerb.DENY:
         name = person(db, by, right="decide", what="denying").name
     else:
         name = person(db, by).name
 
     async def chosen(rt: Runtime) -> list[str]:
+        if runs:
+            return runs
         found = await rt.runs(status=status, agent=agent, search=search, limit=MOST)
         if not found:
             await check_runs_of(rt, agent)
@@ -101,6 +111,24 @@ def bulk(
         remark(f"{len(done) - len(refused)} of {len(done)} {DONE[verb]}.")
     if refused:
         raise typer.Exit(1)
+
+
+def _check_choice(named: bool, found: bool, once: object) -> None:
+    """That it is said which runs: their ids, or what finds them. What is to be done once, however
+    often it is sent, names them."""
+    if named and found:
+        raise Invalid("name the runs, or say with options which: one of the two")
+    if not named and not found:
+        raise Invalid(
+            "say which runs",
+            advice="name them, or a status, an agent or a search, or use --all for all",
+        )
+    if found and once:
+        raise Invalid(
+            "with --request-id the runs are named: the same options may find others later",
+            consequence="nothing was done",
+            advice="list them with --dry-run, then give their ids after the verb",
+        )
 
 
 def _agree(verb: BulkVerb, found: list[BulkOutcome]) -> None:

@@ -37,7 +37,12 @@ FILTERS: dict[str, Schema] = {
 }
 CHOSEN_RUNS: dict[str, Schema] = {
     "runs": {"type": "array", "items": KEY, "minItems": 1, "maxItems": MOST},
-    "where": {**thing((), status=STATUS, search=WORD, **FILTERS), "minProperties": 1},
+    "where": {
+        **thing((), status=STATUS, search=WORD, **FILTERS),
+        "minProperties": 1,
+        "description": "Not together with an Idempotency-Key, except for a dry run: the same "
+        "filter may find other runs later. Look with dry_run, and send the runs that it found.",
+    },
     "note": NOTE,
     "dry_run": FLAG,
 }
@@ -102,6 +107,12 @@ async def _chosen(c: ApiRequest) -> list[str]:
         raise Invalid("name the runs, or say where: one of the two")
     if "runs" in c.body:
         return c.body["runs"]
+    if c.request_id and not c.body.get("dry_run", False):
+        raise Invalid(
+            "an Idempotency-Key and where do not go together: the same request again may find other runs",
+            consequence="nothing was done",
+            advice="send it with dry_run, then send the runs that it found as runs, with this key",
+        )
     return await _found(c, c.body["where"])
 
 

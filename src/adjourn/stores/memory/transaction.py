@@ -73,6 +73,8 @@ class MemoryBook:
             seen.before = Before(
                 replace(earlier), chain[seq - 1] if 0 < seq <= earlier.seq else b""
             )
+        if ask.copied and (original := self._runs.get(ask.copied)):
+            seen.copied = replace(original)
         if ask.last:
             seen.last = self._last(*ask.last)
         if ask.queue and row is not None:

@@ -17,6 +17,7 @@ SESSION = "select pg_advisory_xact_lock(hashtextextended(%(session)s, {OURS}))".
 )
 ROW = "select 1 from adjourn.run where id = %(run)s for no key update"
 EARLIER = "select 1 from adjourn.run where id = %(before)s for share"
+COPIED = "select 1 from adjourn.run where id = %(copied)s for share"
 LETTERS = "select 1 from adjourn.letter where n = any(%(letters)s::bigint[]) order by n for update"
 
 
@@ -46,6 +47,8 @@ def of(ask: ReadRequest) -> list[str]:
         found.append(SESSION)
     if ask.before:
         found.append(EARLIER)
+    if ask.copied:
+        found.append(COPIED)
     if ask.run:
         found.append(ROW)
     if ask.letters:

@@ -50,6 +50,7 @@ BEFORE = f"""
 select j.head, {COLUMNS} from adjourn.run r left join adjourn.journal j on j.run = r.n and j.seq = %(before_seq)s
 where r.id = %(before)s
 """
+COPIED = f"select {COLUMNS} from adjourn.run r where r.id = %(copied)s"
 _INTERRUPTS = f"select {columns(INTERRUPT, 'x')} from adjourn.interrupt x where x.run = {NUMBER}"
 _MISSING = f"""
 cardinality(%(named)s::text[]) > (select count(*) from adjourn.interrupt y where y.run = {NUMBER} and y.i = any(%(named)s::text[]))
@@ -110,6 +111,7 @@ def values_of(ask: ReadRequest, now: float) -> dict[str, Any]:
         "head_at": ask.head_at,
         "before": name(before),
         "before_seq": before_seq,
+        "copied": name(ask.copied),
         "session": name(session),
         "program": name(program),
         "named": [*map(name, ask.named)],
@@ -183,6 +185,8 @@ def _of_others(ask: ReadRequest) -> list[Question]:
     found: list[Question] = []
     if ask.before:
         found.append(Question(BEFORE, "before", _before))
+    if ask.copied:
+        found.append(Question(COPIED, "copied", _run))
     if ask.last:
         found.append(Question(conversation_turns.LAST, "last", _text))
     if ask.queue:

@@ -96,7 +96,7 @@ class LockedBook:
         """See `Book.read`."""
         if self._over:
             return self._read_after(ask)
-        if self._gathered and (not ask.run or self._is_gathered(ask.run)):
+        if self._gathered and (not ask.run or ask.copied or self._is_gathered(ask.run)):
             self._send()
         found = self._found.get(ask.run)
         if found is not None and ask.tail < 0 and ask.head_at in (0, found.seq):
@@ -112,7 +112,7 @@ class LockedBook:
         """The locks of a rule that this transaction does not have yet."""
         fresh: list[str] = []
         for sql in locks.of(ask):
-            lock = (sql, ask.run, ask.before, ask.last, ask.letters)
+            lock = (sql, ask.run, ask.before, ask.copied, ask.last, ask.letters)
             if lock not in self._held:
                 self._held.add(lock)
                 fresh.append(sql)

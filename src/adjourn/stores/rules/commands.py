@@ -63,6 +63,8 @@ from adjourn.stores.rules.transaction import RecordedRefusal, StoreRule
 from adjourn.stores.rules.votes import votes_of
 from adjourn.stores.run_row import RunRow, keyed_digest
 
+NOTHING_TO_DO = "there was nothing to do"
+
 
 def delivering(run: str, given: Commands, request: str, origin: str, at: int) -> StoreRule:
     """See `Store.deliver`."""
@@ -71,8 +73,9 @@ def delivering(run: str, given: Commands, request: str, origin: str, at: int) ->
     else:
         whole = Together((given,))
     ask = ReadRequest(run, request=request, audit=(run,))
-    for command in whole.commands:
-        ask = _looking_at(ask, command)
+    for command in whole.commands or (whole.asked,):
+        if command is not None:
+            ask = _looking_at(ask, command)
     work = partial(deliver, run=run, whole=whole, request=request, origin=origin, at=at)
     return StoreRule(ask, work)
 
@@ -106,6 +109,9 @@ def deliver(
     sheet: Sheet, run: str, whole: Together, request: str, origin: str, at: int
 ) -> int | RecordedRefusal:
     """See `Store.deliver`."""
+    if not whole.commands:
+        assert whole.asked is not None
+        return _deliver(sheet, run, whole.asked, Request(request, whole, origin, at))
     first, *others = whole.commands
     is_again = bool(request) and sheet.request(request) is not None
     if others and not is_again and (refused := _refused_behind(sheet, run, whole, origin, at)):
@@ -180,20 +186,15 @@ def _deliver(sheet: Sheet, run: str, command: Command, request: Request) -> int 
             return RecordedRefusal(RequestReused(request.id))
         return old[0]
     try:
-        if request.at and row.seq != request.at:
-            raise AlreadyResumed(run, request.at, row.seq, row.status.value)
-        if isinstance(command, CancelAsked) and row.status in CANCELS:
-            seq = row.seq
-        else:
-            admit(sheet, row, command)
-            seq = row.seq + 1
+        seq = _place(sheet, row, command, request)
     except AdjournError as e:
         sheet.audited(run, {**what, "refused": str(e)})
         return RecordedRefusal(e)
     if request.id:
         sheet.put_request(request.id, seq, wanted)
-    if seq == row.seq:  # twice is once, and nobody did it a second time
-        sheet.audited(run, {**what, "refused": f"it is {row.status} already"})
+    if seq <= row.seq:  # twice is once, and nobody did it a second time
+        why = f"it is {row.status} already" if seq else NOTHING_TO_DO
+        sheet.audited(run, {**what, "refused": why})
     else:
         sheet.audited(run, {**what, "seq": seq})
         append(sheet, row, 0, stamped(command, sheet.now))
@@ -201,6 +202,19 @@ def _deliver(sheet: Sheet, run: str, command: Command, request: Request) -> int 
             keep_files(sheet, given)
     sheet.save(row)
     return seq
+
+
+def _place(sheet: Sheet, row: RunRow, command: Command, request: Request) -> int:
+    """The number that its record gets; the last one's if it has happened, 0 if there is nothing to
+    do. Raises with the reason if it does not apply."""
+    if request.at and row.seq != request.at:
+        raise AlreadyResumed(row.id, request.at, row.seq, row.status.value)
+    if not request.whole.commands:
+        return 0
+    if isinstance(command, CancelAsked) and row.status in CANCELS:
+        return row.seq
+    admit(sheet, row, command)
+    return row.seq + 1
 
 
 def _wanted(whole: Together) -> str:

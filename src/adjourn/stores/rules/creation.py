@@ -48,13 +48,15 @@ def creating(
         before = (started.before.run, started.before.seq)
     else:
         before = None
+    copied = _copied(started, rest)
     ask = ReadRequest(
         started.run,
-        audit=(started.run,),
+        audit=(started.run, copied) if copied else (started.run,),
         endpoints=bool(rest),
         signed=bool(rest),
         halts=bool(rest),
         before=before,
+        copied=copied,
         last=None if rest else follows(started),
     )
     check_blobs(started.run, (started.input, started.history), blobs)
@@ -85,6 +87,7 @@ def create(
     if sheet.is_audited(started.run):
         raise RunPruned(started.run)
     check_after(sheet, started, new=not rest)
+    _check_copied(sheet, _copied(started, rest))
     _begin_chain(sheet, row, key)
     sheet.insert(row)
     sheet.put_blobs(blobs)
@@ -117,6 +120,26 @@ def create(
     if rest and sheet.endpoints():
         tell(sheet, row, [sheet.opening(found.seq) for found in sheet.open_interrupts()])
     return True
+
+
+def _copied(started: Started, rest: Sequence[AnyRecord]) -> str:
+    """The run of this store whose records were read to make this one, here and now; "" if there is
+    none, or if that was elsewhere."""
+    if not rest:
+        return started.again_of
+    fork = _fork_of(rest)
+    return fork.of if fork is not None and not fork.at else ""
+
+
+def _check_copied(sheet: Sheet, run: str) -> None:
+    """What was read to begin a run is still there: nobody has erased or pruned it since."""
+    if not run:
+        return
+    row = sheet.copied(run)
+    if row is not None and row.erased:
+        raise RunErased(row.id, row.title)
+    if row is None and sheet.is_audited(run):
+        raise RunPruned(run)
 
 
 def _begin_chain(sheet: Sheet, row: RunRow, key: "NewRunKey | None") -> None:

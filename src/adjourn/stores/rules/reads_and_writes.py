@@ -32,6 +32,8 @@ class ReadRequest(msgspec.Struct, frozen=True, gc=False):
     """The hash of the chain at this record."""
     before: tuple[str, int] | None = None
     """Another run, and the hash of its chain at a record."""
+    copied: str = ""
+    """Another run, with whose records this one begins."""
     last: tuple[str, str] | None = None
     """The last run of this session that is of this program."""
     later: bool = False
@@ -111,6 +113,7 @@ class ReadResult(msgspec.Struct, gc=False):
     tail: Sequence[tuple[int, str]] = ()
     head: bytes = b""
     before: Before | None = None
+    copied: RunRow | None = None
     last: str = ""
     """Its id; "" if there is none."""
     later: Sequence[tuple[str, Status]] = ()

@@ -127,6 +127,11 @@ class Sheet:
         assert (run, seq) == self._ask.before, f"the run before, {run!r:.80}, was not asked for"
         return self._seen.before
 
+    def copied(self, run: str) -> RunRow | None:
+        """The run with whose records this one begins; None if it is not here."""
+        assert run == self._ask.copied, f"the run that is copied, {run!r:.80}, was not asked for"
+        return self._seen.copied
+
     def last(self, session: str, program: str) -> str:
         """The id of the last run of a session that is of a program; "" if there is none."""
         assert (session, program) == self._ask.last, (

@@ -158,7 +158,7 @@ class SQLiteBook:
         earlier = ask.before[0] if ask.before else ask.run
         waits = not self._gathered.runs.isdisjoint((ask.run, earlier))
         outbox = ask.take or ask.letters or ask.asleep or ask.wakes
-        if waits or ask.last or ask.later or ask.touched or outbox:
+        if waits or ask.copied or ask.last or ask.later or ask.touched or outbox:
             self.flush()
         row = self._run(ask.run) if ask.run else None
         if row is None:
@@ -166,8 +166,7 @@ class SQLiteBook:
         else:
             seen = ReadResult(self._now(), replace(row))
             self._read_run(row, ask, seen)
-        if ask.before and (before := self._run(ask.before[0])):
-            seen.before = Before(replace(before), self._head_at(before, ask.before[1]))
+        self._read_origins(ask, seen)
         if ask.last:
             seen.last = read_last(self._db, ask.last)
         if ask.queue and row is not None and row.session and not row.epoch:
@@ -189,6 +188,13 @@ class SQLiteBook:
         if ask.touched:
             self._read_seals(ask, seen)
         return seen
+
+    def _read_origins(self, ask: ReadRequest, seen: ReadResult) -> None:
+        """The runs from which one begins."""
+        if ask.before and (before := self._run(ask.before[0])):
+            seen.before = Before(replace(before), self._head_at(before, ask.before[1]))
+        if ask.copied and (original := self._run(ask.copied)):
+            seen.copied = replace(original)
 
     def _read_little(self, ask: ReadRequest) -> ReadResult | None:
         """What most commits ask for; None if it is not that simple."""

@@ -1,11 +1,15 @@
 """Erasing: the content of a run is gone, who erased it and why stays, and every chain holds."""
 
+from typing import Any
+
+import msgspec
 import pytest
 
 from adjourn.core.messages import Text
 from adjourn.core.records import (
     CancelAsked,
     Erased,
+    Forked,
     Late,
     Parked,
     Replied,
@@ -15,8 +19,9 @@ from adjourn.core.records import (
 )
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
-from adjourn.errors import Invalid, Refused, RunErased, UnknownRun
+from adjourn.errors import Invalid, Refused, RunErased, RunPruned, UnknownRun
 from adjourn.stores.audit_key import SecretKey
+from adjourn.stores.erasure import Pruning
 from adjourn.stores.fleet import Misfit
 from adjourn.stores.outbox import Endpoint
 from adjourn.stores.protocol import Filter, Store
@@ -53,6 +58,11 @@ async def told(store: Store, run: str = "r1") -> None:
     await store.deliver(run, answer({"choice": "retry", "why": CANARY}), request=f"q-{CANARY}")
     await store.deliver(run, Said(text=f"{CANARY} said", by="ana"), request="q2")
     await commit(store, await claim(store, run), (), [RunCompleted(output=f"{CANARY} output")])
+
+
+def fork_of(run: str, **fields: Any) -> Forked:
+    """The line behind which a fork of a run begins."""
+    return Forked(of=run, at_seq=1, by="ana", **fields)
 
 
 class Erasing(ContractFixtures):
@@ -206,6 +216,37 @@ class Erasing(ContractFixtures):
                 await store.create(started(), rest)
         with pytest.raises(UnknownRun):
             await store.get("r1")
+
+    @pytest.mark.parametrize("gone", ["erased", "pruned"])
+    async def test_no_copy_of_it_begins_that_was_read_before(
+        self, store: Store, clock: FakeClock, gone: str
+    ) -> None:
+        for run in ("r1", "r2"):
+            await told(store, run)
+        clock.advance(60)
+        seq = (await store.get("r1")).seq
+        again = started("new", input=f"{CANARY} input", options={"again_of": "r1"})
+        fork = started("new", input=f"{CANARY} input", forked_from="r1@1")
+        assert await store.create(msgspec.structs.replace(again, run="before"))
+        refusal: type[Exception] = RunErased
+        if gone == "erased":
+            await store.erase("r1", by="dpo", reason="request 7")
+        else:
+            refusal = RunPruned
+            await store.prune("r1", Pruning(seq=seq, before=clock.now(), by="ana"))
+        with pytest.raises(refusal, match="run r1 was"):
+            await store.create(again)
+        with pytest.raises(refusal, match="run r1 was"):
+            await store.create(fork, [fork_of("r1")])
+        with pytest.raises(UnknownRun):
+            await store.get("new")
+        # who sends the same again finds what began before
+        assert not await store.create(msgspec.structs.replace(again, run="before"))
+        # a copy that was made elsewhere, and is carried here, is its own; and others go on
+        assert await store.create(fork, [fork_of("r1", at=5.0)])
+        assert await store.create(started("other", input="x", forked_from="r2@1"), [fork_of("r2")])
+        for of in ("r2", "nobody"):
+            assert await store.create(started(f"again {of}", options={"again_of": of}))
 
     async def test_whoever_follows_it_is_told(self, store: Store) -> None:
         await told(store)

@@ -12,6 +12,7 @@ from adjourn.errors import (
     Refused,
     RequestReused,
     UnknownInterrupt,
+    UnknownRun,
 )
 from adjourn.stores.protocol import Store
 from adjourn.testing.contract.fixtures import (
@@ -86,6 +87,22 @@ class Joint(ContractFixtures):
             assert await store.deliver("r1", asked, request="q1") == seq
             with pytest.raises(RequestReused):
                 await store.deliver("r1", Resumed(by="ana"), request="q1")
+
+    async def test_a_request_that_found_nothing_to_do_is_remembered_as_well(
+        self, store: Store
+    ) -> None:
+        await bring(store, Status.PAUSED)
+        asked, before = Said(text="go on", by="ana"), len(await store.load("r1"))
+        assert await store.deliver("r1", Together((), asked), request="q1") == 0
+        assert await store.deliver("r1", Together((asked,), asked), request="q1") == 0
+        assert len(await store.load("r1")) == before
+        [told] = [x.entry for x in await store.audit("r1") if x.entry["verb"] == "say"]
+        assert told["by"] == "ana" and told["refused"]
+        async with unchanged(store):
+            with pytest.raises(RequestReused):
+                await store.deliver("r1", Said(text="stop", by="ana"), request="q1")
+        with pytest.raises(UnknownRun):
+            await store.deliver("nobody", Together((), asked), request="q1")
 
     async def test_they_come_behind_the_record_that_was_known_or_not_at_all(
         self, store: Store
