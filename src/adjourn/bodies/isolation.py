@@ -48,7 +48,7 @@ class IsolatedStep:
 
     run_id: str
     epoch: int
-    place: LocatedRun = LocatedRun(NOWHERE, "")
+    place: LocatedRun = field(default_factory=lambda: LocatedRun(NOWHERE, ""))
     state: State = field(default_factory=State)
     resources: Mapping[str, Any] = field(default_factory=dict[str, Any])
     loop: Any = None
