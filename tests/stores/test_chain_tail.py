@@ -3,10 +3,9 @@
 from contextlib import closing
 from pathlib import Path
 
-import apsw
-
 from adjourn.stores.address import open_store
 from adjourn.stores.chain_tail import checked_tail
+from adjourn.stores.sqlite.connection import connect
 from adjourn.testing.contract.fixtures import approval, wait_for, yes
 
 
@@ -29,12 +28,12 @@ async def test_a_line_that_was_edited_is_named_and_so_is_one_whose_neighbour_is_
     try:
         await wait_for(store, approval(tool="send"))
         await store.deliver("r1", yes())
-        with closing(apsw.Connection(str(file))) as db, db:
+        with closing(connect(str(file))) as db, db:
             [(body,)] = list(db.execute("select body from audit where scope = 'r1' and n = 2"))
             db.execute("update audit set body = replace(body, 'ana', 'eve') where scope = 'r1' and n = 2")
         [place] = (await checked_tail(store, 10)).broken
         assert (place.scope, place.n) == ("r1", 2) and "edited" in place.why
-        with closing(apsw.Connection(str(file))) as db, db:
+        with closing(connect(str(file))) as db, db:
             db.execute("update audit set body = ? where scope = 'r1' and n = 2", (body,))
             db.execute("delete from audit where scope = 'r1' and n = 1")
         [place] = (await checked_tail(store, 10)).broken

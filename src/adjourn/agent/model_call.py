@@ -21,13 +21,13 @@ from adjourn.core.request_digest import UNRECORDED, Terms, difference, recorded,
 from adjourn.core.stop_conditions import limits_cost
 from adjourn.core.summary import question
 from adjourn.core.transcript import Messages
-from adjourn.driver.located_run import LocatedRun
 from adjourn.driver.program import StepHandle
 from adjourn.errors import LeaseLost, ModelError, NotJSON, StoreError
 from adjourn.models.model import Model, ModelChain
 
 if TYPE_CHECKING:
     from adjourn.agent.agent import Agent
+    from adjourn.driver.located_run import LocatedRun
 
 PERHAPS_PAID = ("timeout", "connection", "unrecordable")
 """Kinds of failures after which the provider may have answered, and been paid."""
@@ -58,7 +58,7 @@ class OwnRequest(msgspec.Struct, frozen=True):
     heard: tuple[str, ...]
     digest: str
     sent: Sent | None
-    place: LocatedRun
+    place: "LocatedRun"
     took: float
 
     @classmethod

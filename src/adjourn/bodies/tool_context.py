@@ -8,7 +8,6 @@ from contextvars import ContextVar
 from typing import Any, Literal, NoReturn, TypedDict, TypeVar, Unpack, cast, overload
 
 from adjourn.bodies.async_or_sync import awaited, in_both_kinds, on_loop
-from adjourn.bodies.compensations import named, register
 from adjourn.bodies.signature import answer_schema as schema_of
 from adjourn.bodies.sync_verbs import SyncVerbs
 from adjourn.core.action_digest import question_digest
@@ -23,7 +22,6 @@ from adjourn.core.records import Stepped
 from adjourn.core.state import Call
 from adjourn.core.status import Status
 from adjourn.driver import worker_mark as inside
-from adjourn.driver.located_run import located_call
 from adjourn.driver.program import StepHandle
 from adjourn.errors import InterruptClosed, Invalid, InvalidDefinition, Misused, PauseRequest
 
@@ -256,6 +254,9 @@ class ToolContext:
                 refused.
             args: its arguments, as JSON.
         """
+        from adjourn.bodies.compensations import named, register
+        from adjourn.driver.located_run import located_call
+
         value = {
             "fn": named(fn),
             "args": plain(list(args), "on_cancel arguments"),

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from adjourn.core import plan
 from adjourn.core.messages import Message
@@ -10,7 +10,9 @@ from adjourn.core.plan import Step
 from adjourn.core.records import Fact
 from adjourn.core.request_digest import Outgoing
 from adjourn.core.state import State
-from adjourn.driver.located_run import LocatedRun
+
+if TYPE_CHECKING:
+    from adjourn.driver.located_run import LocatedRun
 
 
 class StepHandle(Protocol):
@@ -50,7 +52,7 @@ class StepHandle(Protocol):
         ...
 
     @property
-    def place(self) -> LocatedRun:
+    def place(self) -> "LocatedRun":
         """The run and its store, for what this process keeps of it."""
         ...
 

@@ -1,14 +1,14 @@
 """Errors that are kept for whoever asks later what happened, without keeping alive what they
 happened to."""
 
+import os.path
 import traceback
-from pathlib import Path
 from types import TracebackType
 from typing import Generic, TypeVar, cast
 
 E = TypeVar("E", bound=BaseException)
 
-PACKAGE = str(Path(__file__).parents[1])
+PACKAGE = os.path.dirname(os.path.dirname(__file__))
 MOST, BYTES = 1000, 8_000_000
 """So many are kept, the latest, and so much of what they say."""
 OBJECT = 2_000
