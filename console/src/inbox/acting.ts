@@ -7,7 +7,7 @@ import type { Deciding, Outcome, Verb } from "./deciding";
 import type { Form } from "./form";
 import { formOf } from "./forms";
 import type { Item } from "./items";
-import { from, obj, type Json } from "./json";
+import { from, isFixed, obj, type Json } from "./json";
 import { kindOf } from "./naming";
 import { alike, alikeCount } from "./pending";
 
@@ -49,7 +49,7 @@ export function useActs(d: Deciding, extra: Form | null, onward: (to?: string) =
     deny: () => void (d.off.peek() ? undefined : all(d) ? several("deny") : finish("deny")),
     startEdit: () => {
       const i = d.seen.peek()?.item;
-      if (!i?.call || d.off.peek() || d.halted.peek() || i.approvers > 1 || i.schema === false) return;
+      if (!i?.call || d.off.peek() || d.halted.peek() || i.approvers > 1 || isFixed(i.schema)) return;
       const began = (form: Form): void => {
         if (d.off.peek() || d.edit.peek() || d.seen.peek()?.item !== i) return;
         d.edit.value = form;

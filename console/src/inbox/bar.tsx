@@ -9,6 +9,7 @@ import { count } from "../words";
 import type { Deciding, Scope } from "./deciding";
 import type { Form } from "./form";
 import type { Item } from "./items";
+import { isFixed } from "./json";
 import { alikeCount } from "./pending";
 
 // Most items are approved or denied as they are.
@@ -203,7 +204,7 @@ function ApproveBar({ deciding: d, item: i, acts, refs }: Props) {
             d.halted.value ||
             (all
               ? "one at a time"
-              : i.schema === false
+              : isFixed(i.schema)
                 ? "these arguments cannot be changed: a rule says so, or the call has begun; approve it as it is, or deny it and say why"
                 : i.approvers > 1
                   ? `${i.approvers} people must agree to the same arguments; deny it and say what should change`

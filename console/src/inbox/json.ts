@@ -161,6 +161,9 @@ export function equal(a: Json, b: Json): boolean {
 }
 
 export const isObj = (v: Json | undefined): v is Obj => v instanceof Map;
+
+/** Whether a schema lets an approver change nothing: no value fits, or only the one that is there. */
+export const isFixed = (schema: Json | undefined): boolean => schema === false || (isObj(schema) && schema.size === 1 && schema.has("const"));
 export const obj = (v: Json | undefined): Obj => (v instanceof Map ? v : new Map());
 export const list = (v: Json | undefined): Json[] => (Array.isArray(v) ? v : []);
 export const text = (v: Json | undefined): string => (typeof v === "string" ? v : "");

@@ -4,7 +4,7 @@ import { wear } from "../late_style";
 import { Visible, visible } from "../visible";
 import type { Deciding } from "./deciding";
 import type { Item } from "./items";
-import { Num, type Json } from "./json";
+import { isFixed, Num, type Json } from "./json";
 import css from "./standing.late.css";
 
 wear(css);
@@ -23,7 +23,7 @@ export function Terms({ deciding: d, item: i }: { deciding: Deciding; item: Item
   const [where, setWhere] = useState(() => conditionsOf(i));
   const [lasts, setLasts] = useState(0);
   const [times, setTimes] = useState("");
-  const exact = i.schema === false; // a rule allows no edits, so no other arguments either
+  const exact = isFixed(i.schema); // no edits, so no other arguments either
   useEffect(() => {
     const fits = where.split("\n").map((line) => line.trim());
     const chosen = which === "any" ? ["*"] : which === "fit" ? fits.filter(Boolean) : [];

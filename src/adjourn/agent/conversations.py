@@ -18,6 +18,7 @@ from adjourn.core.action_digest import action_digest
 from adjourn.core.approval_votes import people
 from adjourn.core.authority import Support, objection, shown_digest
 from adjourn.core.call import VETOED
+from adjourn.core.decision import fixed
 from adjourn.core.ids import ancestors, limit_step, limits_at, model_step, summary_step
 from adjourn.core.plan import Ask, Go, Judged, Plan, Refuse, Step
 from adjourn.core.policy import DEFAULT, Judgement, strictest
@@ -244,8 +245,7 @@ class Conversations:
             queue=bool(rules) and all(rule.queue for rule in rules),
             valid_for=min(lasting, default=NEVER),
             remind_every=min(reminding, default=NEVER),
-            # of one that has begun, half is done with the arguments that it has
-            schema=tool.edit_schema if judged.edits and not call.begun else False,
+            schema=_edit_schema(tool, call) if judged.edits else False,
             expires=now + first.expires_in if first else NEVER,
             on_expiry=first.on_expiry if first else "deny",
             escalate_to=first.escalate_to if first else (),
@@ -421,6 +421,12 @@ def _bodies() -> "tuple[type[ToolBody], Callable[[Body, Step, StepHandle], Await
     from adjourn.bodies.step_dispatch import perform_body
 
     return ToolBody, perform_body
+
+
+def _edit_schema(tool: Tool, call: Call) -> Any:
+    """What an approver may change. Of a call that has begun, nothing: half of it is done with the
+    arguments that it has."""
+    return fixed(call.args) if call.begun else tool.edit_schema
 
 
 def _behind(decisions: Iterable[Decided]) -> str:

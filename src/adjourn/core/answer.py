@@ -5,7 +5,7 @@ from typing import Any, cast
 import msgspec
 
 from adjourn.core.codec import plain
-from adjourn.core.decision import DISMISSED, INSTEAD, LARGEST_EXTENSION, Decision
+from adjourn.core.decision import DISMISSED, INSTEAD, LARGEST_EXTENSION, Decision, is_fixed
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import Decided
 from adjourn.core.standing_decision import STANDS, Standing
@@ -82,7 +82,7 @@ def _approval(interrupt: Interrupt, answer: Any, by: str, digest: str) -> Decide
         shown = ""
     if digest and shown and digest != shown:
         raise StaleDecision(interrupt.id, digest, shown)
-    if answer.edit is not None and interrupt.answer_schema is False:
+    if answer.edit is not None and is_fixed(interrupt.answer_schema):
         raise InvalidAnswer(
             f"interrupt {bare(interrupt.id)}: these arguments cannot be changed: a rule says so, "
             "or the call has begun",

@@ -9,7 +9,7 @@ import msgspec
 
 from adjourn.core.action_digest import action_digest, digest
 from adjourn.core.approval_votes import agreed_to, are_for_run, empty_seats, gate_of, votes_of
-from adjourn.core.decision import decided_at
+from adjourn.core.decision import decided_at, is_fixed
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.records import (
     AnyRecord,
@@ -48,7 +48,12 @@ def shown_digest(run: str, asked: Asked) -> str:
 
 
 def may_edit(asked: Asked) -> bool:
-    """Whether an approver may change the arguments: no value fits the schema `false`."""
+    """Whether an approver may change the arguments."""
+    return not is_fixed(asked.schema)
+
+
+def may_replace(asked: Asked) -> bool:
+    """Whether a result may be given in the place of the call: no value fits the schema `false`."""
     return asked.schema is not False
 
 

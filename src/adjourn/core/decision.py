@@ -175,3 +175,14 @@ def says_yes(asked: Asked, decided: Decided) -> bool:
     if asked.kind == "approval":
         return decided.verdict == "approve"
     return decided.verdict == "value" and chosen(decided).get("choice") == "run"
+
+
+def fixed(args: Any) -> dict[str, Any]:
+    """The schema of arguments that cannot be changed any more. A result may still be given in the
+    place of the call, which no value that fits `false` allows."""
+    return {"const": args}
+
+
+def is_fixed(schema: Any) -> bool:
+    """Whether a schema lets an approver change nothing."""
+    return schema is False or (isinstance(schema, dict) and [*schema] == ["const"])  # pyright: ignore[reportUnknownArgumentType]

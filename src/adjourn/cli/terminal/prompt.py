@@ -15,6 +15,7 @@ from adjourn.cli.terminal.console import err, remark, say
 from adjourn.cli.terminal.format import DIM, exact
 from adjourn.cli.terminal.value_rows import fields, rows, schema_word
 from adjourn.core.codec import loads
+from adjourn.core.decision import is_fixed
 from adjourn.core.files import file_fields
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.schema import check
@@ -162,7 +163,7 @@ def _approval(interrupt: Interrupt) -> Choice:
     tool = visible(interrupt.call.tool)
     choices = dict(_APPROVAL)
     words = [("a", "bold"), "pprove once  ", ("r", "bold"), " for this run  "]
-    if interrupt.answer_schema is False:
+    if is_fixed(interrupt.answer_schema):
         del choices["edit"]
     else:
         words += [("e", "bold"), "dit  "]

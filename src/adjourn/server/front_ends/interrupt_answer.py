@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 import msgspec
 
 from adjourn.core.action_digest import digest as digest_of
-from adjourn.core.decision import Decision
+from adjourn.core.decision import Decision, is_fixed
 from adjourn.core.ids import ref_of
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.secret_places import has_secrets
@@ -146,7 +146,7 @@ def _message(interrupt: Interrupt) -> str:
 def _response_schema(interrupt: Interrupt) -> dict[str, Any]:
     schema = interrupt.answer_schema
     if interrupt.kind == "approval":
-        if schema is False:  # a rule lets nobody change the arguments
+        if is_fixed(schema):
             return APPROVES
         edits = schema if isinstance(schema, dict) else EDITS
         return {**APPROVES, "properties": {**APPROVES["properties"], "editedArgs": edits}}

@@ -9,7 +9,7 @@ import msgspec
 
 from adjourn.core.action_digest import digest
 from adjourn.core.approval_votes import Vote, adds, fits, gate_of, is_filled, seated
-from adjourn.core.authority import may_edit
+from adjourn.core.authority import may_edit, may_replace
 from adjourn.core.codec import legible
 from adjourn.core.decision import INSTEAD, chosen, is_instead, says_yes, word_of
 from adjourn.core.files import MARK
@@ -419,9 +419,9 @@ def _admit_approver(sheet: Sheet, row: RunRow, found: InterruptRow, command: Dec
             f"interrupt {public_id(row.id, found.i)!r}: these arguments cannot be changed: a rule says so, or the call has begun",
             advice="approve it as it is, or deny it with a note",
         )
-    if is_instead(command) and not may_edit(asked):
+    if is_instead(command) and not may_replace(asked):
         raise InvalidAnswer(
-            f"interrupt {public_id(row.id, found.i)!r}: nobody can answer in its place: a rule says so, or the call has begun",
+            f"interrupt {public_id(row.id, found.i)!r}: a rule lets nobody answer in its place",
             advice="approve it as it is, or deny it with a note",
         )
     happened = chosen(command).get("choice") == "happened" or is_instead(command)
