@@ -353,11 +353,9 @@ class Doubted(Record, frozen=True, tag="doubted"):
     itself.
 
     `settle`: seconds that the world gets before it is asked. `running`: it has not ended, and is
-        waited for. `left`: it
-    has not ended, and a cancel does not wait any longer; or it ends with its next record, after the
-        cancel. `effect`, `undo`: what it is, if this
-    journal has no intent of it: it may have begun after the backup that the store was restored
-    from."""
+    waited for. `left`: it has not ended, and a cancel does not wait any longer; or it ends with its
+    next record, after the cancel. `effect`, `undo`: what it is, if this journal has no intent of it:
+    it may have begun after the backup that the store was restored from."""
 
     call: str
     why: str = ""
