@@ -184,7 +184,7 @@ BODIES: dict[str, Defect] = {
     ),
     "asks_before_hooks": Defect(
         "a person is asked before the hooks are",
-        rewriting(plan, "_owed", "and judged.unchecked", "and False"),
+        rewriting(plan, "_ask", "if ask.unchecked", "if False"),
         HOOKS + "nobody_is_asked_about_what_a_hook_vetoes",
     ),
     "withheld_never_ran": Defect(

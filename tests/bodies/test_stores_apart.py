@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pytest
 from tests.bodies.cases import KINDS, LIMIT, Bank, Kind, Place, cancelled, program
+from tests.logs import ours
 
 from adjourn import Agent, Completed, Decision, Paused, Policy, Runtime, Tool, ToolContext, ask
 from adjourn.agent.cost_limits import warn_of_no_cost
@@ -285,4 +286,4 @@ def test_of_each_store_it_is_said_that_a_reply_has_no_cost(caplog: pytest.LogCap
     with caplog.at_level(logging.WARNING, "adjourn"):
         for home in ("one", "two", "one"):
             warn_of_no_cost(agent, LocatedRun(home, "no-cost"), free)
-    assert len([record for record in caplog.records if "no-cost" in record.getMessage()]) == 2
+    assert len([line for line in ours(caplog) if "no-cost" in line.getMessage()]) == 2
