@@ -112,7 +112,7 @@ async def test_what_a_thread_registered_is_run_once_it_has_ended_within_the_grac
     assert bank.lines == [*WORK, *VOIDED, *(["refund paid"] if undo else [])]
     assert (len(ended.undone), ended.residue) == (1, [])
     assert [x.value for x in case.place.all(Returned) if "!" not in x.call] == ["paid"], "its result is recorded"
-    assert not [key for key in compensations._registered if key[0] == "r"]  # pyright: ignore[reportPrivateUsage]
+    assert not [key for key in compensations._registered if key.run == "r"]  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,12 +13,6 @@ from adjourn.core.records import Faulted, Stepped, Verified
 from adjourn.driver import unfinished_bodies as flights
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_registered() -> None:
-    """By tests that ran here before, and left a body at work."""
-    compensations._registered.clear()
-
-
 class Receipt:
     """Nothing that a journal could hold."""
 
