@@ -82,8 +82,8 @@ async def until_it_repeats_itself(run: Run[str]) -> None:
 
 async def control() -> None:
     """The process in which the person is."""
-    async with Runtime("sqlite:///research.db") as desk:
-        run = await desk.get("cork")
+    async with Runtime("sqlite:///research.db") as rt:
+        run = await rt.get("cork")
         await until_it_repeats_itself(run)
         print("pause:   it repeats itself")
         await run.pause(by="operator", reason="repeating itself", now=True)

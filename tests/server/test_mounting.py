@@ -132,7 +132,7 @@ async def test_by_itself_it_is_an_application_with_a_lifespan(address: str, sock
         async with uvicorning(inner, sock):
             up: Any = Up(url)
             async with Client(up, headers={"X-User": "ana"}) as ana:
-                await add_webhook(inner.state.desk.runtime.store, "hook", receiver.url, allow=HERE)
+                await add_webhook(inner.state.app_state.runtime.store, "hook", receiver.url, allow=HERE)
                 await ana.waiting("refunds")
                 [told] = await receiver.until(1)
                 assert told.message["data"]["link"].startswith("https://ops.example.com/inbox/")

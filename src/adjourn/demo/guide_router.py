@@ -50,13 +50,13 @@ async def _answer(
     from adjourn.server.request_checks import check_host, check_origin
     from adjourn.server.security_headers import HEADERS
 
-    guard, request = app.state.desk.guard, Request(scope, receive)
+    guard, request = app.state.app_state.guard, Request(scope, receive)
     try:
         check_host(request, guard.hosts)
         guard.limit(request)
         check_origin(request, guard.origins)
         await guard.identify(request)
-        items = await tasks(app.state.desk.runtime, pid)
+        items = await tasks(app.state.app_state.runtime, pid)
         body = encode({"items": items, "yours": yours()._asdict()})
         response = Response(body, media_type="application/json")
     except (AdjournError, Problem) as error:

@@ -43,7 +43,7 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 class ApiRequest:
     """One request, understood: who, where, what."""
 
-    desk: "AppState"
+    app: "AppState"
     rt: Runtime
     who: Identity
     request: Request
@@ -121,7 +121,7 @@ class Operation:
         return self.right in ("control", "decide")
 
     async def __call__(
-        self, desk: "AppState", who: Identity, request: Request, path: dict[str, str]
+        self, app: "AppState", who: Identity, request: Request, path: dict[str, str]
     ) -> Response:
         """Check the request, do it, and answer."""
         if any("\x00" in v or not v or len(v) > 400 for v in path.values()):
@@ -129,25 +129,25 @@ class Operation:
             raise Problem(404, "not_found", "not found", advice=advice)
         query = read_query(self.query, request)
         if self.body is not None:
-            body = await self._read_body(desk, request)
+            body = await self._read_body(app, request)
         else:
             body = {}
-        call = ApiRequest(desk, desk.runtime, who, request, path, query, body)
+        call = ApiRequest(app, app.runtime, who, request, path, query, body)
         if self.happens_once:
             call.request_id = idempotency_key(who, request)
         else:
             call.request_id = ""
-        with serving(desk.origin_of(request)):
+        with serving(app.origin_of(request)):
             value = await self.handler(call)
         if isinstance(value, Response):
             return value
         return answered(value)
 
-    async def _read_body(self, desk: "AppState", request: Request) -> dict[str, Any]:
+    async def _read_body(self, app: "AppState", request: Request) -> dict[str, Any]:
         schema, raw = self.body or {}, await receive_body(request, self.size)
         if len(raw) <= LARGE:
             return parse_body(raw, schema)
-        async with desk.parsing:
+        async with app.parsing:
             return await asyncio.to_thread(parse_body, raw, schema)
 
 

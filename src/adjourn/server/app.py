@@ -72,7 +72,7 @@ def create_app(
         people_times: whether the numbers say how long single people take to answer: to admins, and
             to each person about themselves.
     """
-    desk = AppState(runtime, guard, people_times=people_times)
+    state = AppState(runtime, guard, people_times=people_times)
     told = url or min(guard.origins, default="")
 
     @asynccontextmanager
@@ -82,20 +82,20 @@ def create_app(
                 await stack.enter_async_context(runtime)
             runtime.keep_sealed()
             runtime.worker.announce()
-            await stack.enter_async_context(desk.security)
-            guard.users.told = desk.security.noted_from(asyncio.get_running_loop())
+            await stack.enter_async_context(state.security)
+            guard.users.told = state.security.noted_from(asyncio.get_running_loop())
             stack.callback(setattr, guard.users, "told", None)
             sender = NotificationSender(
                 runtime.store, url=told, allow=allow, details=details, recipients=guard.person
             )
-            desk.sending = await stack.enter_async_context(sender)
-            desk.closing.clear()
-            stack.callback(desk.closing.set)
+            state.sending = await stack.enter_async_context(sender)
+            state.closing.clear()
+            stack.callback(state.closing.set)
             yield
 
     app = Starlette(lifespan=alive)
-    app.router.default = Dispatcher(desk)  # no route's pattern matches every path
-    app.state.desk = desk
+    app.router.default = Dispatcher(state)  # no route's pattern matches every path
+    app.state.app_state = state
     return app
 
 
@@ -119,8 +119,8 @@ class Dispatcher:
     """Where every request comes in. Host, Origin and rate are checked before anything else; every
     answer is guarded."""
 
-    def __init__(self, desk: AppState) -> None:
-        self._desk = desk
+    def __init__(self, app: AppState) -> None:
+        self._app = app
         self._routes = Routes(OPERATIONS, API)
         self._front_ends = Routes(FRONT_ENDS, "")
 
@@ -145,7 +145,7 @@ class Dispatcher:
         if own_policy:
             response.headers["Content-Security-Policy"] = own_policy
         host = request.headers.get("host", "")
-        response.headers.update(transport_security(self._desk.guard, host))
+        response.headers.update(transport_security(self._app.guard, host))
         if request.method == "HEAD" and not isinstance(response, EventStream):
             response.body = b""
         await response(scope, receive, send)
@@ -162,25 +162,25 @@ class Dispatcher:
         verb = {"log_in": "login", "start_run": "start", "run_agent": "start", "chat": "start"}.get(
             operation, "request"
         )
-        self._desk.security.refused(verb, cause, by=by, address=self._desk.guard.address(request))
+        self._app.security.refused(verb, cause, by=by, address=self._app.guard.address(request))
 
     async def _answer(self, request: Request) -> Response:
-        guard, path = self._desk.guard, segments(request.scope)
+        guard, path = self._app.guard, segments(request.scope)
         if path in PROBES:  # whoever supervises the process calls it by its address
             guard.limit(request)
-            return await probed(self._desk, request, path[0])
+            return await probed(self._app, request, path[0])
         check_host(request, guard.hosts)
         guard.limit(request)
         check_length(request)
         if path is None:
             raise Problem(404, "not_found", "not found", advice=ADDRESSES)
         if path == METRICS:
-            return await metrics(self._desk, request)
+            return await metrics(self._app, request)
         if path == WEBHOOK:
-            return await model_webhook(self._desk, request)
+            return await model_webhook(self._app, request)
         if path[:1] == [LOGIN]:
             check_page(request)
-            return await oidc_page(self._desk, request, path)
+            return await oidc_page(self._app, request, path)
         if self._front_ends.find(path) is not None:
             check_origin(request, guard.origins)
             return await self._operate(request, path, self._front_ends)
@@ -205,19 +205,19 @@ class Dispatcher:
         request.state.operation = operation.name
         who = await self._allowed(request, operation, places)
         try:
-            return await operation(self._desk, who, request, places)
+            return await operation(self._app, who, request, places)
         except UnknownRun as unknown:
             # who may not read everything learns of no other run
             if who.run or not who.may_everywhere("read"):
                 raise UnknownRun(unknown.run_id) from None
-            raise await did_you_mean(self._desk.runtime.store, unknown) from None
+            raise await did_you_mean(self._app.runtime.store, unknown) from None
 
     async def _allowed(
         self, request: Request, operation: Operation, places: dict[str, str]
     ) -> Identity:
         if operation.right == "none":
             return NOBODY
-        who = await self._desk.guard.identify(request)
+        who = await self._app.guard.identify(request)
         request.state.by = who.name
         if not who.may(operation.right):
             raise Problem(
@@ -230,5 +230,5 @@ class Dispatcher:
             what = f"{who.name!r} can read its own run only"
             raise Problem(403, "forbidden", what, advice="use a key of a person")
         if not who.run:
-            await check_reach(self._desk, who, operation, places)
+            await check_reach(self._app, who, operation, places)
         return who

@@ -23,7 +23,7 @@ SIZE = 64_000
 _TOLD = "response."
 
 
-async def model_webhook(desk: AppState, request: Request) -> Response:
+async def model_webhook(app: AppState, request: Request) -> Response:
     """Verify what a provider says, and wake the run that waits for it. What is about no run here is
     acknowledged all the same: the provider's other work is none of ours."""
     if request.method != "POST":
@@ -41,11 +41,11 @@ async def model_webhook(desk: AppState, request: Request) -> Response:
     run = ""
     if said.startswith(_TOLD) and id:
         run = await response_ended(
-            desk.runtime,
+            app.runtime,
             id,
             said,
             request_id=f"webhook:{request.headers['webhook-id']}",
-            origin=desk.origin_of(request),
+            origin=app.origin_of(request),
         )
     return answered({"known": bool(run)})
 

@@ -21,15 +21,15 @@ LIFE = 600
 """Seconds in which a login must end."""
 
 
-async def oidc_page(desk: "AppState", request: Request, path: list[str]) -> Response:
+async def oidc_page(app: "AppState", request: Request, path: list[str]) -> Response:
     """Answer a request to one of these addresses.
 
     Args:
-        desk: the application's state.
+        app: the application's state.
         request: the request.
         path: its path, which begins with `LOGIN`.
     """
-    guard = desk.guard
+    guard = app.guard
     if request.method not in ("GET", "HEAD"):
         raise Problem(405, "method_not_allowed", "only GET is allowed here", {"Allow": "GET, HEAD"})
     if path == [LOGIN, "options"]:
@@ -41,7 +41,7 @@ async def oidc_page(desk: "AppState", request: Request, path: list[str]) -> Resp
         case []:
             return await _begin(guard, guard.oidc, request)
         case ["callback"]:
-            return await _end(desk, guard.oidc, request)
+            return await _end(app, guard.oidc, request)
         case ["end"]:
             return _to(await guard.oidc.logout_address(f"{_home(guard, request)}/"))
         case _:
@@ -54,10 +54,10 @@ async def _begin(guard: Guard, client: OidcClient, request: Request) -> Response
     return _to(place, _attempt_cookie(guard, request, attempt.secret))
 
 
-async def _end(desk: "AppState", client: OidcClient, request: Request) -> Response:
+async def _end(app: "AppState", client: OidcClient, request: Request) -> Response:
     """Whoever comes back has a session that is new: one from before, which somebody else may know,
     ends."""
-    guard = desk.guard
+    guard = app.guard
     attempt = LoginAttempt(request.cookies.get(_cookie(guard), ""))
     query = dict(request.query_params)
     if len(query) != len(request.query_params.multi_items()):
@@ -74,7 +74,7 @@ async def _end(desk: "AppState", client: OidcClient, request: Request) -> Respon
 
     def log_in() -> tuple[str, str]:
         users = guard.users
-        with users.acting(f"@oidc {client.settings.issuer}", desk.origin_of(request)):
+        with users.acting(f"@oidc {client.settings.issuer}", app.origin_of(request)):
             name, opened_by = users.recognised(
                 (client.settings.issuer, person.subject), person.name, role, person.groups, grants
             )
@@ -88,7 +88,7 @@ async def _end(desk: "AppState", client: OidcClient, request: Request) -> Respon
         if e.status >= 500:
             raise
         raise Problem(403, "login_refused", str(e)) from None
-    desk.security.happened("login", by=name, address=guard.address(request))
+    app.security.happened("login", by=name, address=guard.address(request))
     response = _to(f"{_home(guard, request)}/", _attempt_cookie(guard, request, ""))
     response.headers.append("Set-Cookie", set_cookie(guard, cookie, request.headers["host"]))
     return response

@@ -16,22 +16,22 @@ PROBES = (["healthz"], ["readyz"])
 METRICS = ["metrics"]
 
 
-async def probed(desk: AppState, request: Request, name: str) -> Response:
+async def probed(app: AppState, request: Request, name: str) -> Response:
     """Answer a probe."""
     check_reading(request)
     if name == "healthz":
         return _response(await alive())
-    return _response(await readiness(desk.health)())
+    return _response(await readiness(app.health)())
 
 
-async def metrics(desk: AppState, request: Request) -> Response:
+async def metrics(app: AppState, request: Request) -> Response:
     """The numbers of the store, for a key with the right to read."""
     check_reading(request)
-    who = await desk.guard.identify(request)
+    who = await app.guard.identify(request)
     if who.run or not who.may_everywhere("read"):
         what = f"{who.name!r} may not read the metrics"
         raise Problem(403, "forbidden", what, advice="use a key of a role that reads")
-    text = await metrics_of(desk.runtime.store, desk.runtime.worker.advancer.meter)
+    text = await metrics_of(app.runtime.store, app.runtime.worker.advancer.meter)
     return _response(Answer(HTTPStatus.OK, text, KIND))
 
 

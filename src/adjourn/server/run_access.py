@@ -33,35 +33,35 @@ def place_of(row: RunRow) -> RunPlace:
     return RunPlace(row.program, row.session, row.labels)
 
 
-async def has_right_on(desk: "AppState", who: Identity, right: Right, run: str) -> bool:
+async def has_right_on(app: "AppState", who: Identity, right: Right, run: str) -> bool:
     """Whether a caller has a right on a run; nobody has one on a run that is not there, but those
     who have it everywhere."""
     if who.may_everywhere(right):
         return True
     try:
-        return who.may_on(right, await desk.place_of(run))
+        return who.may_on(right, await app.place_of(run))
     except UnknownRun:
         return False
 
 
-async def refusal(desk: "AppState", who: Identity, right: Right, run: str) -> AdjournError | None:
+async def refusal(app: "AppState", who: Identity, right: Right, run: str) -> AdjournError | None:
     """Why a caller may not do something with a run; None if they may. A run that they may not even
     see is not there for them."""
-    if await has_right_on(desk, who, right, run):
+    if await has_right_on(app, who, right, run):
         return None
-    if not await has_right_on(desk, who, "read", run):
+    if not await has_right_on(app, who, "read", run):
         return UnknownRun(run)
     return NotAllowed(f"{who.name!r} does not have the right to {right} on this run")
 
 
 async def check_reach(
-    desk: "AppState", who: Identity, operation: Operation, places: dict[str, str]
+    app: "AppState", who: Identity, operation: Operation, places: dict[str, str]
 ) -> None:
     """Refuse an operation on what a caller has no right on. What is neither about one run nor made
     for callers with some rights only needs the right everywhere.
 
     Args:
-        desk: the application's state.
+        app: the application's state.
         who: the caller.
         operation: what they want.
         places: the placeholders of its path.
@@ -71,7 +71,7 @@ async def check_reach(
     if "run" in places:
         run = places["run"]
     elif "interrupt" in places:
-        run = (await visible_interrupt(desk, who, places["interrupt"])).run_id
+        run = (await visible_interrupt(app, who, places["interrupt"])).run_id
     elif operation.reach == "some":
         return
     else:
@@ -81,20 +81,20 @@ async def check_reach(
             f"{who.name!r} needs the right to {operation.right} on everything",
             advice="ask an admin",
         )
-    if (refused := await refusal(desk, who, operation.right, run)) is not None:
+    if (refused := await refusal(app, who, operation.right, run)) is not None:
         raise refused
 
 
-async def visible_interrupt(desk: "AppState", who: Identity, name: str) -> Interrupt:
+async def visible_interrupt(app: "AppState", who: Identity, name: str) -> Interrupt:
     """An interrupt, if the caller may see it. For those who may not see all of them, one that is not
     there and one that they may not see are the same."""
     if who.may_everywhere("read"):
-        return await desk.runtime.interrupt(name)
+        return await app.runtime.interrupt(name)
     try:
-        found = await desk.runtime.interrupt(name)
+        found = await app.runtime.interrupt(name)
     except AdjournError:
         raise UnknownInterrupt(name, ()) from None
-    if not await has_right_on(desk, who, "read", found.run_id):
+    if not await has_right_on(app, who, "read", found.run_id):
         raise UnknownInterrupt(name, ())
     return found
 
@@ -184,7 +184,7 @@ async def visible_changes(
         last: the id of the last event that the caller has.
         follow: whether it lasts.
     """
-    desk, who = request.desk, request.who
+    app, who = request.app, request.who
     halts: tuple[Halt, ...] | None = None
     async for change in hub.watch(last, follow=follow):
         if who.may_everywhere("read"):
@@ -193,18 +193,18 @@ async def visible_changes(
         data, before = change.data, halts
         halts = visible_halts(who, data.halts)
         if isinstance(data, FeedSnapshot):
-            shown = await _visible_refs(desk, who, data.open)
+            shown = await _visible_refs(app, who, data.open)
             yield change._replace(data=replace(data, open=shown, halts=halts))
             continue
         runs: list[RunSummary] = []
         for run in data.runs:
             if who.may_on("read", RunPlace(run.agent, run.session, run.labels)):
                 runs.append(run)
-        opened = await _visible_refs(desk, who, data.opened)
-        closed = await _visible_refs(desk, who, data.closed)
+        opened = await _visible_refs(app, who, data.opened)
+        closed = await _visible_refs(app, who, data.closed)
         if not (opened or closed or runs or data.more) and halts == before:
             continue
-        waiting = await _visible_refs(desk, who, hub.open_refs())
+        waiting = await _visible_refs(app, who, hub.open_refs())
         shown = replace(
             data,
             opened=opened,
@@ -216,10 +216,10 @@ async def visible_changes(
         yield change._replace(data=shown)
 
 
-async def _visible_refs(desk: "AppState", who: Identity, refs: Iterable[str]) -> tuple[str, ...]:
+async def _visible_refs(app: "AppState", who: Identity, refs: Iterable[str]) -> tuple[str, ...]:
     found: list[str] = []
     for ref in refs:
         place = split_ref(ref)
-        if place is not None and await has_right_on(desk, who, "read", place[0]):
+        if place is not None and await has_right_on(app, who, "read", place[0]):
             found.append(ref)
     return tuple(found)

@@ -304,7 +304,7 @@ async def _up(
         yield
     finally:
         acceptor.cancel()
-        app.state.desk.closing.set()  # streams would never end by themselves
+        app.state.app_state.closing.set()  # streams would never end by themselves
         server.should_exit = True
         await asyncio.gather(acceptor, serving, return_exceptions=True)
 

@@ -69,7 +69,7 @@ async def _visible_lines(
     while True:
         rows = await c.rt.store.recent(after, PAGE, wanted=wanted)
         for row in rows:
-            if len(shown) < limit and await has_right_on(c.desk, c.who, "read", row.scope):
+            if len(shown) < limit and await has_right_on(c.app, c.who, "read", row.scope):
                 shown.append(row)
         if len(shown) == limit or len(rows) < PAGE:
             return await entries(c.rt.store, shown)
@@ -83,7 +83,7 @@ async def get_audit_place(c: ApiRequest) -> Any:
     run, number = c.query.get("run", ""), c.query.get("number", 1)
     if run == SECURITY:
         check_admin(c)
-    if not await has_right_on(c.desk, c.who, "read", run):
+    if not await has_right_on(c.app, c.who, "read", run):
         raise UnknownRun(run)
     rows = await c.rt.store.audit(run, after=max(0, number - 2), limit=3)
     near = [AuditEntry.of(row) for row in rows if abs(row.n - number) <= 1]

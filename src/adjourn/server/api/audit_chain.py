@@ -18,13 +18,13 @@ TAIL = 200
 async def get_audit_chain(c: ApiRequest) -> Any:
     """Check the newest 200 lines, and say when everything was checked last."""
     found = await checked_tail(c.rt.store, TAIL)
-    whole = c.desk.verified
+    whole = c.app.verified
     return ChainView(
         lines=found.lines,
         is_all=found.is_all,
         broken=tuple(str(place) for place in found.broken),
         at=c.rt.store.now(),
-        whole_at=c.desk.verified_at,
+        whole_at=c.app.verified_at,
         whole_broken=whole.broken if whole else (),
         whole_says=whole.says if whole else "",
     )
@@ -36,7 +36,7 @@ async def verify_audit(c: ApiRequest) -> Any:
 
     One at a time, because it reads everything.
     """
-    if c.desk.verifying.locked():
+    if c.app.verifying.locked():
         raise Problem(
             429,
             "busy",
@@ -44,8 +44,8 @@ async def verify_audit(c: ApiRequest) -> Any:
             {"Retry-After": "5"},
             advice="try again later",
         )
-    async with c.desk.verifying:
+    async with c.app.verifying:
         at = c.rt.store.now()
         found = VerificationView.of(await c.rt.verification())
-        c.desk.verified, c.desk.verified_at = found, at
+        c.app.verified, c.app.verified_at = found, at
         return found

@@ -61,7 +61,7 @@ async def export_audit(c: ApiRequest) -> Any:
             {
                 "verb": "export",
                 "by": c.who.name,
-                "from": c.desk.origin_of(c.request),
+                "from": c.app.origin_of(c.request),
                 "about": about[:400],
             }
         ]

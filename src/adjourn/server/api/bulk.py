@@ -83,7 +83,7 @@ async def _each(c: ApiRequest, verb: BulkVerb, right: Right, runs: list[str]) ->
     """Those on which the caller has the right; of the others, why not."""
     allowed, outcomes = list[str](), dict[str, BulkOutcome]()
     for run in dict.fromkeys(runs):
-        refused = await refusal(c.desk, c.who, right, run)
+        refused = await refusal(c.app, c.who, right, run)
         if refused is None:
             allowed.append(run)
         else:

@@ -22,6 +22,6 @@ async def compare_run(c: ApiRequest) -> Any:
     The caller must be allowed to read the other one, too.
     """
     other = c.query.get("other", "")
-    if "\0" in other or not await has_right_on(c.desk, c.who, "read", other):
+    if "\0" in other or not await has_right_on(c.app, c.who, "read", other):
         raise UnknownRun(other)
     return await c.rt.compare(c.path["run"], other)

@@ -7,7 +7,7 @@ from adjourn.server.api_request import ApiRequest
 
 async def check_decider(request: ApiRequest, run: str) -> None:
     """Raise `NotAllowed` if whoever asks is the run or one of its agents."""
-    row, state = await request.desk.folds.of(run)
+    row, state = await request.app.folds.of(run)
     agents = {row.id, row.program, *(thread.agent for thread in state.threads.values())}
     check_outsider(request.who.name, agents)
 

@@ -22,7 +22,7 @@ def last_seen(request: ApiRequest) -> int | None:
 
 def event_stream(request: ApiRequest, events: AsyncIterator[bytes]) -> EventStream:
     """The response to a request that watches."""
-    guard = request.desk.guard
+    guard = request.app.guard
 
     async def may() -> bool:
         try:
@@ -31,4 +31,4 @@ def event_stream(request: ApiRequest, events: AsyncIterator[bytes]) -> EventStre
             return False
         return now.may("read") and now.has_rights_of(request.who)
 
-    return EventStream(events, request.desk.closing, guard.enter(request.who), may)
+    return EventStream(events, request.app.closing, guard.enter(request.who), may)

@@ -40,7 +40,7 @@ async def list_failed(c: ApiRequest) -> Any:
             entry = AuditEntry.of(row)
             after = entry.cursor
             # where a page ends names a run: of those that are not there, none is counted
-            if not await has_right_on(c.desk, c.who, "read", row.scope):
+            if not await has_right_on(c.app, c.who, "read", row.scope):
                 continue
             if row.scope not in known:
                 known[row.scope] = await _timeline(c, row.scope)
@@ -57,7 +57,7 @@ async def list_failed(c: ApiRequest) -> Any:
 async def _timeline(c: ApiRequest, run: str) -> Timeline | None:
     """The steps of a run; None for one that was pruned."""
     try:
-        _, _, timeline = await c.desk.folds.whole(run)
+        _, _, timeline = await c.app.folds.whole(run)
     except AdjournError:
         return None
     return timeline

@@ -76,7 +76,7 @@ async def _earlier(c: ApiRequest, run: str, digest: str) -> bytes | None:
     """A file of the turns before a run. They may be another's, and go on after this one began: so
     only what was said to this run, which is what its conversation shows."""
     check_content(run, await c.rt.store.load(run))
-    _, state = await c.desk.folds.of(run)
+    _, state = await c.app.folds.of(run)
     said = await c.rt.worker.earlier.conversation(state)
     if all(ref[FILE] != digest for ref in files_in(said)):
         return None

@@ -36,7 +36,7 @@ async def halt(c: ApiRequest) -> Any:
     """
     scope = c.body["scope"]
     on = await c.rt.halt(scope, reason=c.body["reason"], by=c.who.name)
-    found = await c.desk.survey.look(scope)
+    found = await c.app.survey.look(scope)
     return {**whole(on), "scope": found.of(scope), "complete": found.complete}
 
 
@@ -51,7 +51,7 @@ async def list_halt_scopes(c: ApiRequest) -> Any:
 
     Also the halts that are on, and the scope that was asked for.
     """
-    found = await c.desk.survey.look(c.query.get("scope", ""))
+    found = await c.app.survey.look(c.query.get("scope", ""))
     return {"items": found.items, "complete": found.complete, "now": c.rt.store.now()}
 
 
@@ -73,7 +73,7 @@ async def unhalt(c: ApiRequest) -> Any:
 
 async def _may_lift(c: ApiRequest, halt: Halt) -> bool:
     """Somebody of whom nothing is known here (the command line, a program) counts as an admin."""
-    guard = c.desk.guard
+    guard = c.app.guard
     setter = await guard.ask(lambda: guard.users.get(halt.by))
     own = person(halt.by) == person(c.who.name)
     return (

@@ -144,8 +144,8 @@ async def list_inbox(c: ApiRequest) -> Any:
     items: list[InterruptSummary] = []
     keys: list[tuple[str, str]] = []
     async for interrupt in _some_at_a_time(c, wanted):
-        place = await c.desk.place_of(interrupt.run_id)
-        items.append(c.desk.shortened.line(interrupt, place.program))
+        place = await c.app.place_of(interrupt.run_id)
+        items.append(c.app.shortened.line(interrupt, place.program))
         keys.append((interrupt.run_id, interrupt.local))
     marks = await c.rt.store.marks(keys)
     for at, key in enumerate(keys):
@@ -163,7 +163,7 @@ async def _some_at_a_time(c: ApiRequest, wanted: Filter) -> AsyncIterator[Interr
         step = min(left, AT_ONCE)
         found = await c.rt.store.inbox(replace(wanted, limit=step))
         for i in found:
-            if await has_right_on(c.desk, c.who, "read", i.run_id):
+            if await has_right_on(c.app, c.who, "read", i.run_id):
                 left -= 1
                 yield i
             await asyncio.sleep(0)
@@ -189,7 +189,7 @@ async def watch_inbox(c: ApiRequest) -> Any:
 def _changes(c: ApiRequest) -> AsyncIterator[bytes]:
     """The stream about everything that the caller may see."""
     last, follow = c.request.headers.get("last-event-id", ""), c.query.get("follow", True)
-    return hub_events(c.desk.hub, visible_changes(c, c.desk.hub, last, follow=follow))
+    return hub_events(c.app.hub, visible_changes(c, c.app.hub, last, follow=follow))
 
 
 @operation(
@@ -215,8 +215,8 @@ async def watch_all(c: ApiRequest) -> Any:
     follow = c.query.get("follow", True)
     runs: dict[str, AsyncIterator[bytes]] = {}
     for id, number in zip_longest(ids, known[: len(ids)], fillvalue=0):
-        if await has_right_on(c.desk, c.who, "read", str(id)):
-            runs[str(id)] = run_events(c.rt, c.desk.tapes, str(id), number, follow=follow)
+        if await has_right_on(c.app, c.who, "read", str(id)):
+            runs[str(id)] = run_events(c.rt, c.app.tapes, str(id), number, follow=follow)
         else:
             runs[str(id)] = _not_there(str(id))
     return event_stream(c, merged(_changes(c), runs))
@@ -237,7 +237,7 @@ async def _not_there(run: str) -> AsyncIterator[bytes]:
 async def get_interrupt(c: ApiRequest) -> Any:
     """One interrupt, whatever its state."""
     found = await c.rt.interrupt(c.path["interrupt"])
-    row, state, timeline = await c.desk.folds.whole(found.run_id)
+    row, state, timeline = await c.app.folds.whole(found.run_id)
     lines = await c.rt.store.audit(found.run_id, limit=1000)
     shown = view_of(
         found,
@@ -263,11 +263,11 @@ async def seen_before_interrupt(c: ApiRequest) -> Any:
     """Earlier decisions on the same tool, and what differs this time."""
 
     async def look(run: str) -> Timeline:
-        _, _, timeline = await c.desk.folds.whole(run)
+        _, _, timeline = await c.app.folds.whole(run)
         return timeline
 
     async def may_see(run: str) -> bool:
-        return await has_right_on(c.desk, c.who, "read", run)
+        return await has_right_on(c.app, c.who, "read", run)
 
     found = await c.rt.interrupt(c.path["interrupt"])
     return await seen_before(c.rt.store, found, look, may_see)
@@ -285,7 +285,7 @@ async def list_alike(c: ApiRequest) -> Any:
     found = await c.rt.alike(c.path["interrupt"], until=until)
     refs: list[str] = []
     for interrupt in found:
-        if await has_right_on(c.desk, c.who, "read", interrupt.run_id):
+        if await has_right_on(c.app, c.who, "read", interrupt.run_id):
             refs.append(interrupt.ref)
     return AlikeErrors(refs=tuple(refs), until=until)
 
@@ -417,8 +417,8 @@ async def decide_all(c: ApiRequest) -> Any:
     for seen in b["items"]:
         name = seen["ref"]
         try:
-            found = await visible_interrupt(c.desk, c.who, name)
-            if (refused := await refusal(c.desk, c.who, "decide", found.run_id)) is not None:
+            found = await visible_interrupt(c.app, c.who, name)
+            if (refused := await refusal(c.app, c.who, "decide", found.run_id)) is not None:
                 raise refused
             await check_decider(c, found.run_id)
             if found.digest != seen["digest"]:
@@ -453,7 +453,7 @@ async def retry_all(c: ApiRequest) -> Any:
     b, found = c.body, await decidable(c)
     for other in await c.rt.alike(found, until=b["until"]):
         await check_decider(c, other.run_id)
-        if not await has_right_on(c.desk, c.who, "decide", other.run_id):
+        if not await has_right_on(c.app, c.who, "decide", other.run_id):
             raise NotAllowed(
                 f"some of these errors are of runs on which {c.who.name!r} may not decide",
                 consequence="nothing was retried",

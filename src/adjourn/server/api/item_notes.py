@@ -37,7 +37,7 @@ async def list_deciders(c: ApiRequest) -> Any:
     if c.who.may("decide"):  # who is known by a token, or to another application, is in no list
         people.add(c.who.name)
         groups.update(c.who.groups)
-    for user in c.desk.guard.users.all():
+    for user in c.app.guard.users.all():
         if "decide" in RIGHTS.get(cast("Role", user.role), ()):
             people.add(user.name)
             groups.update(user.groups)
@@ -76,7 +76,7 @@ async def comment(c: ApiRequest) -> Any:
 
 
 async def _marked(c: ApiRequest, found: Interrupt) -> ItemMarkView:
-    await c.desk.hub.tell(found.run_id)
+    await c.app.hub.tell(found.run_id)
     item = (found.run_id, found.local)
     mark = (await c.rt.store.marks([item])).get(item, NO_MARK)
     return ItemMarkView(assigned_to=mark.assigned, snoozed_until=snoozed_until(c, mark))

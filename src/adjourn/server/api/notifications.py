@@ -54,7 +54,7 @@ async def tested(c: ApiRequest, endpoint: Endpoint) -> TestedEndpoint:
     """Send it a message that nothing hangs on, and say what came of it. It is not retried."""
     loop = asyncio.get_running_loop()
     began = loop.time()
-    arrived, says = await c.desk.sender().send_test(endpoint, by=c.who.name)
+    arrived, says = await c.app.sender().send_test(endpoint, by=c.who.name)
     took = loop.time() - began
     return TestedEndpoint(name=endpoint.name, arrived=arrived, says=says, took=took)
 
@@ -113,7 +113,7 @@ async def add_room(c: ApiRequest) -> Any:
 )
 async def add_mailbox(c: ApiRequest) -> Any:
     """Tell a mailbox, through a mail server."""
-    await _add(c, "apprise", await mail_address(c.body, c.desk.sender().allowed))
+    await _add(c, "apprise", await mail_address(c.body, c.app.sender().allowed))
     return DONE
 
 
@@ -146,9 +146,9 @@ async def remove_endpoint(c: ApiRequest) -> Any:
 )
 async def try_endpoint(c: ApiRequest) -> Any:
     """Send it a test now, and say what it answered."""
-    found, origin = await _found(c), c.desk.origin_of(c.request)
+    found, origin = await _found(c), c.app.origin_of(c.request)
     line = {"verb": "test endpoint", "by": c.who.name, "from": origin, "about": found.name}
-    c.desk.security.note(line)
+    c.app.security.note(line)
     return await tested(c, found)
 
 

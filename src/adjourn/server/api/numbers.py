@@ -54,8 +54,8 @@ async def get_numbers(c: ApiRequest) -> Any:
     # whole minutes, so that those who look at the same time count once
     until = c.query.get("until") or (store.now() // 60 + 1) * 60
     since = c.query.get("since") or until - FORTNIGHT
-    found = await c.desk.numbers.of(store, since, until, int(c.query.get("offset", 0)))
-    if not c.desk.people_times:
+    found = await c.app.numbers.of(store, since, until, int(c.query.get("offset", 0)))
+    if not c.app.people_times:
         return with_people(found, None)
     if c.who.may_everywhere("admin"):
         return found

@@ -92,7 +92,7 @@ async def add_own_browser(c: ApiRequest) -> Any:
     Whoever subscribes it last has it.
     """
     body = c.body
-    if await c.desk.guard.person(c.who.name) is None or c.who.local:
+    if await c.app.guard.person(c.who.name) is None or c.who.local:
         raise Conflict(
             f"{c.who.name!r} is no user of this server",
             consequence="this browser is not told",

@@ -43,10 +43,10 @@ async def list_people(c: ApiRequest) -> Any:
     """Who may use it."""
 
     def found() -> list[PersonView]:
-        users, sessions = c.desk.guard.users, _open_sessions(c)
+        users, sessions = c.app.guard.users, _open_sessions(c)
         return [_person(users, user, sessions) for user in users.all()]
 
-    return whole(await c.desk.guard.ask(found))
+    return whole(await c.app.guard.ask(found))
 
 
 @operation(
@@ -148,7 +148,7 @@ async def revoke_key(c: ApiRequest) -> Any:
 @operation("GET /sessions", "read", many(SessionView), query={"all": FLAG}, reaches="own")
 async def list_sessions(c: ApiRequest) -> Any:
     """Your open sessions; with `all`, for admins, those of all users."""
-    found = await c.desk.guard.ask(lambda: _sessions(c, c.query.get("all", False)))
+    found = await c.app.guard.ask(lambda: _sessions(c, c.query.get("all", False)))
     return whole([_session(c, session) for session in found])
 
 
@@ -187,17 +187,17 @@ async def end_other_sessions(c: ApiRequest) -> Any:
 
 async def _change(c: ApiRequest, work: Callable[[Users], T]) -> T:
     """Change users; the security log says who changed them, and from where."""
-    users = c.desk.guard.users
+    users = c.app.guard.users
 
     def change() -> T:
-        with users.acting(c.who.name, c.desk.origin_of(c.request)):
+        with users.acting(c.who.name, c.app.origin_of(c.request)):
             return work(users)
 
-    return await c.desk.guard.ask(change)
+    return await c.app.guard.ask(change)
 
 
 def _open_sessions(c: ApiRequest) -> list[Session]:
-    guard = c.desk.guard
+    guard = c.app.guard
     return guard.users.sessions(idle=guard.session_idle)
 
 
@@ -209,7 +209,7 @@ def _sessions(c: ApiRequest, everybody: bool) -> list[Session]:
 
 
 def _this(c: ApiRequest) -> str:
-    guard = c.desk.guard
+    guard = c.app.guard
     return guard.users.session_id(c.request.cookies.get(guard.cookie, ""))
 
 

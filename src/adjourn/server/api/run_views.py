@@ -51,14 +51,14 @@ async def list_glances(c: ApiRequest) -> Any:
             notes = []
         note = notes[0] if notes else None
         key = (row.seq, row.shown(now, halted), halted, note.why if note else "")
-        found = c.desk.glances.get(row.id, key)
+        found = c.app.glances.get(row.id, key)
         if found is None:
             try:
-                row, state, timeline = await c.desk.folds.whole(row.id)
+                row, state, timeline = await c.app.folds.whole(row.id)
             except KeyMissing:
                 state, timeline = State(), Timeline()
             found = run_glance(row, state, timeline, halts, now, misfit=note)
-            c.desk.glances.put(row.id, key, found)
+            c.app.glances.put(row.id, key, found)
         items.append(found)
     return {"items": items, "now": c.rt.store.now()}
 
@@ -87,7 +87,7 @@ async def get_timeline(c: ApiRequest) -> Any:
 
     With `after`, those that changed since that record.
     """
-    row, state, timeline = await c.desk.folds.whole(c.path["run"])
+    row, state, timeline = await c.app.folds.whole(c.path["run"])
     now = c.rt.store.now()
     status = row.shown(now, await c.rt.halted())
     return timeline_view(row, state, timeline, status, now, after=c.query.get("after", 0))

@@ -137,7 +137,7 @@ async def get_run(c: ApiRequest) -> Any:
     tag = _tag(run_summary(row, halts, c.rt.store.now()), note, holds)
     if c.request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"ETag": tag})
-    row, state = await c.desk.folds.of(row.id)
+    row, state = await c.app.folds.of(row.id)
     shown = run_view(row, state, halts, c.rt.store.now(), misfit=note, holds=holds)
     return answered(shown, {"ETag": _tag(shown, note, holds)})
 
@@ -182,7 +182,7 @@ async def get_records(c: ApiRequest) -> Any:
 @operation("GET /runs/{run}/messages", "read", answer(items=OBJECTS))
 async def get_messages(c: ApiRequest) -> Any:
     """Its conversation."""
-    _, state = await c.desk.folds.of(c.path["run"])
+    _, state = await c.app.folds.of(c.path["run"])
     return {"items": msgspec.to_builtins(await c.rt.worker.earlier.conversation(state))}
 
 
@@ -226,7 +226,7 @@ async def watch_run(c: ApiRequest) -> Any:
     row = await c.rt.store.get(c.path["run"])
     if row.status in ENDED and row.seq <= last:
         return Response(status_code=204)  # a browser would otherwise ask again for ever
-    events = run_events(c.rt, c.desk.tapes, row.id, last, follow=c.query.get("follow", True))
+    events = run_events(c.rt, c.app.tapes, row.id, last, follow=c.query.get("follow", True))
     return event_stream(c, events)
 
 
@@ -375,7 +375,7 @@ async def emit_to_run(c: ApiRequest) -> Any:
         given_files(c.body.get("value")),
         by=c.who.name,
         request_id=c.request_id,
-        decides=await has_right_on(c.desk, c.who, "decide", run.id),
+        decides=await has_right_on(c.app, c.who, "decide", run.id),
     )
     return DONE
 
@@ -398,7 +398,7 @@ async def fork_run(c: ApiRequest) -> Any:
     else:
         changed = {}
     answers = c.body.get("answers", "reopen")
-    if answers == "keep" and not await has_right_on(c.desk, c.who, "decide", run.id):
+    if answers == "keep" and not await has_right_on(c.app, c.who, "decide", run.id):
         raise NotAllowed(
             f"{c.who.name!r} is {c.who.role}: keeping people's answers in a fork needs the right to decide",
             advice="with answers='reopen' they are asked again",

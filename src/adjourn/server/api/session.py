@@ -55,14 +55,14 @@ async def log_in(c: ApiRequest) -> Any:
 
     So does the token of this start's link, and nothing else that a link carries.
     """
-    guard = c.desk.guard
+    guard = c.app.guard
     if "token" in c.body:
         token = c.body["token"]
         cookie, who = await guard.ask(lambda: guard.login_by_link(c.request, token))
     else:
         key = c.body["key"]
         cookie, who = await guard.ask(lambda: guard.login(c.request, key))
-    c.desk.security.happened("login", by=who.name, address=guard.address(c.request))
+    c.app.security.happened("login", by=who.name, address=guard.address(c.request))
     return answered(
         me(who, c.rt),
         {"Set-Cookie": set_cookie(guard, cookie, c.request.headers["host"])},
@@ -72,10 +72,10 @@ async def log_in(c: ApiRequest) -> Any:
 @operation("POST /session/end", "read", ref(Ok), reaches="own")
 async def log_out(c: ApiRequest) -> Response:
     """End a browser's session."""
-    guard = c.desk.guard
+    guard = c.app.guard
     if who := await guard.ask(lambda: guard.logout(c.request)):
-        c.desk.security.happened("logout", by=who, address=guard.address(c.request))
-    return answered(DONE, {"Set-Cookie": set_cookie(c.desk.guard, "", c.request.headers["host"])})
+        c.app.security.happened("logout", by=who, address=guard.address(c.request))
+    return answered(DONE, {"Set-Cookie": set_cookie(c.app.guard, "", c.request.headers["host"])})
 
 
 @operation("GET /me", "read", ref(Me), reaches="own")

@@ -29,7 +29,7 @@ async def list_standing(c: ApiRequest) -> Any:
 
     The latest first.
     """
-    _, state = await c.desk.folds.of(c.path["run"])
+    _, state = await c.app.folds.of(c.path["run"])
     return whole(standing_views(state, c.rt.store.now()))
 
 

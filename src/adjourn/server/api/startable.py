@@ -37,7 +37,7 @@ async def startable(
         )
     if run_id and await _is_of_others(request, run_id):
         raise RunExists(run_id, taken=True)
-    if after and not await has_right_on(request.desk, who, "read", after):
+    if after and not await has_right_on(request.app, who, "read", after):
         raise UnknownRun(after)
     if session and not await _reads_session(request, session):
         raise NotAllowed(
@@ -51,7 +51,7 @@ async def startable(
 async def _is_of_others(request: ApiRequest, run: str) -> bool:
     """Whether an id was used for a run that the caller may not read; also for one that was erased or
     pruned."""
-    if await has_right_on(request.desk, request.who, "read", run):
+    if await has_right_on(request.app, request.who, "read", run):
         return False
     return bool(await request.rt.store.audit(run, limit=1))
 

@@ -76,7 +76,7 @@ async def connect_agent(c: ApiRequest) -> Any:
     given = AgUiInput.of(c.body)
     turn = await last_turn(c, given.thread)
     wanted = turn_run_id(c.path["agent"], given.thread, given.run_id)
-    if wanted != turn.run and await has_right_on(c.desk, c.who, "read", wanted):
+    if wanted != turn.run and await has_right_on(c.app, c.who, "read", wanted):
         row = await c.rt.row(wanted)
         if row is not None:
             turn = ThreadTurn(row.id, row.seq)
@@ -91,13 +91,13 @@ async def _ag_ui(
     """The stream. It watches the run and does nothing to it: who goes away ends nothing."""
     stream = AgUiStream(await _place(c, given, turn))
     translator = RunTranslator(turn.run)
-    decidable = await has_right_on(c.desk, c.who, "decide", turn.run)
+    decidable = await has_right_on(c.app, c.who, "decide", turn.run)
     try:
         for event in await told_before(c, turn, translator):
             stream.told(event)
         for wire in stream.begin(restate=not turn.is_new):
             yield frame(wire)
-        async for event in run_feed(c.rt, c.desk.tapes, translator, turn.run, wait=wait):
+        async for event in run_feed(c.rt, c.app.tapes, translator, turn.run, wait=wait):
             if isinstance(event, RunRested):
                 for wire in stream.end(event, decidable=decidable):
                     yield frame(wire, event.seq)

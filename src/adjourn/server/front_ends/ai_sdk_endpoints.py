@@ -99,12 +99,12 @@ def _response(c: ApiRequest, turn: ThreadTurn) -> EventStream:
 async def _chunks(c: ApiRequest, turn: ThreadTurn) -> AsyncIterator[bytes]:
     """The stream. It watches the run and does nothing to it: who goes away ends nothing."""
     stream, translator = AiSdkStream(turn.run), RunTranslator(turn.run)
-    decidable = await has_right_on(c.desk, c.who, "decide", turn.run)
+    decidable = await has_right_on(c.app, c.who, "decide", turn.run)
     try:
         await told_before(c, turn, translator)
         for chunk in stream.begin(turn.answered):
             yield chunk_frame(chunk)
-        async for event in run_feed(c.rt, c.desk.tapes, translator, turn.run):
+        async for event in run_feed(c.rt, c.app.tapes, translator, turn.run):
             if isinstance(event, RunRested):
                 chunks = stream.end(event, decidable=decidable)
             else:

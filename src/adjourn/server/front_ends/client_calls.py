@@ -93,7 +93,7 @@ async def returned_turn(
     named = [one for one in returned if one.call in known]
     if not named:
         return None
-    if (refused := await refusal(c.desk, c.who, "control", run)) is not None:
+    if (refused := await refusal(c.app, c.who, "control", run)) is not None:
         raise refused
     seqs: list[int] = []
     for one in named:
@@ -118,7 +118,7 @@ async def _answer(c: ApiRequest, waits: Interrupt, one: ReturnedCall) -> int:
 async def _calls(c: ApiRequest, run: str) -> tuple[dict[str, Interrupt], dict[str, str]]:
     """The calls of a front end's tools by their ids there: those that wait, and the interrupts of
     all that ever did."""
-    _, state = await c.desk.folds.of(run)
+    _, state = await c.app.folds.of(run)
     waiting = {ref_of(run, call): found for call, found in client_calls(state).items()}
     known = {call: found.local for call, found in waiting.items()}
     for _, record in await c.rt.store.load(run):

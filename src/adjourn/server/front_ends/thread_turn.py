@@ -79,7 +79,7 @@ async def started_turn(
     labels = await startable(c, RunPlace(agent, thread, {}))
     program, run = known_program(c.rt.programs, agent), turn_run_id(agent, thread, turn)
     is_new = await c.rt.row(run) is None
-    if not is_new and not await has_right_on(c.desk, c.who, "read", run):
+    if not is_new and not await has_right_on(c.app, c.who, "read", run):
         raise UnknownRun(run)
     try:
         await c.rt.start(
@@ -113,7 +113,7 @@ async def earlier_turns(c: ApiRequest, run: str) -> list[str]:
     while len(found) < MOST_TURNS:
         [(_, first), *_] = await c.rt.store.load(run)
         before = first.after if isinstance(first, Started) else None
-        if before is None or not await has_right_on(c.desk, c.who, "read", before.run):
+        if before is None or not await has_right_on(c.app, c.who, "read", before.run):
             break
         found.append(before.run)
         run = before.run
@@ -150,7 +150,7 @@ async def answered_turn(
         asked = [one for one in asked if one.is_open]
         if not asked:
             return ThreadTurn(run, await closed_after(c, run, closed), answered=told)
-    if (refused := await refusal(c.desk, c.who, "decide", run)) is not None:
+    if (refused := await refusal(c.app, c.who, "decide", run)) is not None:
         raise refused
     await check_decider(c, run)
     if whole:
@@ -173,11 +173,11 @@ async def closed_after(c: ApiRequest, run: str, closed: Sequence[str]) -> int:
 async def _asked(c: ApiRequest, thread: str, given: GivenAnswer) -> AskedAnswer:
     """The interrupt that an answer is about, in our store; nothing else counts."""
     ref, digest = read_token(given.token)
-    found = await visible_interrupt(c.desk, c.who, ref)
-    place = await c.desk.place_of(found.run_id)
+    found = await visible_interrupt(c.app, c.who, ref)
+    place = await c.app.place_of(found.run_id)
     if (place.program, place.session) != (c.path["agent"], thread):
         raise UnknownInterrupt(ref, ())
-    _, state = await c.desk.folds.of(found.run_id)
+    _, state = await c.app.folds.of(found.run_id)
     is_open = found.local in state.open
     if is_open and found.digest != digest:
         raise await conflict(
@@ -187,7 +187,7 @@ async def _asked(c: ApiRequest, thread: str, given: GivenAnswer) -> AskedAnswer:
 
 
 async def _check_whole(c: ApiRequest, run: str, asked: Sequence[AskedAnswer]) -> None:
-    _, state = await c.desk.folds.of(run)
+    _, state = await c.app.folds.of(run)
     named = {one.interrupt.ref for one in asked}
     asked_now = [i for i in for_people(state, c.rt.store.now()) if not called_of(i)]
     left = [i.ref for i in asked_now if i.ref not in named]
