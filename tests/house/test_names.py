@@ -38,17 +38,65 @@ def activities(names: tuple[str, ...]) -> list[str]:
     return [name for name, word in words if word.endswith("ing") and word not in NOUNS]
 
 
+MEANINGS = {
+    "desk": {"StepHandle", "RunningStep"},  # the second is the first one, of a step that runs
+    "worker": {"Worker", "RunWorker", "str"},  # what a verb knows of it; its id
+    "step": {"Step", "TimelineStep", "str"},  # as a timeline shows it; its id
+    "call": {"Call", "PendingToolCall", "PendingCallView", "str"},  # as its interrupt shows it; its id
+    "program": {
+        "Program", "Planner", "AgentProgram", "FlowProgram",  # the plan's part of it; the two that there are
+        "Definition", "Agent", "Flow",  # what makes one
+        "str",  # its name
+    },
+}  # fmt: skip
+"""The nouns that stand for one class each, and what a parameter or a field of that name may be."""
+
+ELSEWHERE = {
+    "cli/commands/again.py::program": "an option of the command line",
+    "cli/commands/checkpoint.py::program": "an option of the command line",
+    "guests/pydantic_ai_guest.py::call": "the keyword of the method that it overrides",
+    "views/numbers_view.py::step": "the field of an answer, the seconds between two points of a curve",
+}
+
+
 def classes(text: str) -> list[str]:
-    """The classes of a module that others may name."""
-    return [node.name for node in ast.parse(text).body if isinstance(node, ast.ClassDef) and node.name[0] != "_"]
+    """The classes of a module, those within others and those for itself alone among them."""
+    return [node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef)]
+
+
+def nouns(text: str) -> list[tuple[str, set[str]]]:
+    """Each parameter, field and variable of these names that says what it is, with the classes that it may be."""
+    found: list[tuple[str, set[str]]] = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.arg):
+            name, annotation = node.arg, node.annotation
+        elif isinstance(node, ast.AnnAssign):
+            name, annotation = ast.unparse(node.target).rpartition(".")[2], node.annotation
+        else:
+            continue
+        if annotation is not None and (noun := name.lstrip("_")) in MEANINGS:
+            said = re.sub(r"\[.*\]", "", ast.unparse(annotation).replace("'", ""))
+            found.append((noun, {word.strip() for word in said.split("|")} - {"None"}))
+    return found
 
 
 def test_no_class_name_means_two_things() -> None:
     places: dict[str, list[str]] = defaultdict(list)
-    for name in modules():
-        for found in classes((PACKAGE / f"{name}.py").read_text("utf-8")):
-            places[found].append(name)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for found in classes(path.read_text("utf-8")):
+            places[found].append(path.relative_to(PACKAGE).as_posix())
     assert not {name: where for name, where in places.items() if len(where) > 1}
+
+
+def test_each_noun_means_one_class() -> None:
+    strange: dict[str, set[str]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        place = path.relative_to(PACKAGE).as_posix()
+        for noun, said in nouns(path.read_text("utf-8")):
+            if said - MEANINGS[noun]:
+                strange[f"{place}::{noun}"] = said - MEANINGS[noun]
+    assert {where: said for where, said in strange.items() if where not in ELSEWHERE} == {}, "call it what it is"
+    assert set(ELSEWHERE) <= set(strange), "what is no exception any more is not listed"
 
 
 def test_no_module_name_means_two_things() -> None:
@@ -66,4 +114,12 @@ def test_the_rules_themselves() -> None:
         "core/erasing",
         "core/early_waking",
     ]
-    assert classes("class One: ...\nclass _Two: ...\ndef three():\n    class Four: ...") == ["One"]
+    assert sorted(classes("class One: ...\nclass _Two: ...\ndef three():\n    class Four: ...")) == [
+        "Four",
+        "One",
+        "_Two",
+    ]
+    text = (
+        "def at(desk: AppState, call: 'Call | None', other: int, step=1):\n    self._worker: Hearer[Call] | None = None"
+    )
+    assert dict(nouns(text)) == {"desk": {"AppState"}, "call": {"Call"}, "worker": {"Hearer"}}

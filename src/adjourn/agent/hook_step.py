@@ -117,10 +117,10 @@ def _unread(thread: Thread) -> str:
     return "\n".join(said.text for said in found if isinstance(said, UserMessage))
 
 
-async def _objection(hook: Hook, call: HookedCall, desk: StepHandle) -> str:
+async def _objection(hook: Hook, hooked: HookedCall, desk: StepHandle) -> str:
     """What a hook says against a call, or ""."""
     try:
-        answer = await _heard(hook, call)
+        answer = await _heard(hook, hooked)
     except BaseException as error:
         if desk.cut and isinstance(error, asyncio.CancelledError):
             raise

@@ -143,10 +143,10 @@ def with_findings(reply: Reply, found: Mapping[str, Tool]) -> Reply:
     return msgspec.structs.replace(reply, parts=tuple(parts))
 
 
-def _with_finding(call: ToolCall, found: Mapping[str, Tool]) -> ToolCall:
-    tool = found.get(call.tool)
+def _with_finding(wanted: ToolCall, found: Mapping[str, Tool]) -> ToolCall:
+    tool = found.get(wanted.tool)
     if tool is None:
-        return call
+        return wanted
     finding: dict[str, Any] = {
         "effect": tool.effect.value,
         "undo": tool.undo is not None,
@@ -155,7 +155,7 @@ def _with_finding(call: ToolCall, found: Mapping[str, Tool]) -> ToolCall:
     }
     if tool.origin:
         finding["origin"] = tool.origin
-    return msgspec.structs.replace(call, details={**(call.details or {}), FOUND: finding})
+    return msgspec.structs.replace(wanted, details={**(wanted.details or {}), FOUND: finding})
 
 
 def recorded_tool(state: State, call: Call) -> Tool | None:

@@ -143,18 +143,18 @@ def _local_day(moment: float, zone: tzinfo, off: int) -> date:
     return datetime.fromtimestamp(moment, zone).date() + timedelta(days=off)
 
 
-def _days(start: date, step: int) -> Iterator[date]:
+def _days(start: date, stride: int) -> Iterator[date]:
     for number in range(HORIZON):
-        yield start + timedelta(days=number * step)
+        yield start + timedelta(days=number * stride)
 
 
 def _values(word: str, field: str, low: int, high: int) -> set[int]:
     """What one field means."""
     found: set[int] = set()
     for part in word.split(","):
-        span, _, step = part.partition("/")
-        first, last = _span(span, field, low, high, open_ended=bool(step))
-        found.update(range(first, last + 1, _step(step, part, field)))
+        span, _, stride = part.partition("/")
+        first, last = _span(span, field, low, high, open_ended=bool(stride))
+        found.update(range(first, last + 1, _step(stride, part, field)))
     return found
 
 

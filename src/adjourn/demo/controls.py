@@ -142,8 +142,8 @@ class HttpControls:
         if not found.get("items"):
             return None
         first: Mapping[str, Any] = found["items"][0]
-        call: Mapping[str, Any] = first["call"] or {}
-        arguments = call.get("arguments", {})
+        pending: Mapping[str, Any] = first["call"] or {}
+        arguments = pending.get("arguments", {})
         return PendingItem(
             first["ref"], first["kind"], first["digest"], arguments, tuple(first["disowned"])
         )

@@ -18,18 +18,18 @@ ADDED = (
 )
 
 
-def with_guide(worker: Callable[[], int | None], app: "Starlette") -> "ASGIApp":
+def with_guide(worker_pid: Callable[[], int | None], app: "Starlette") -> "ASGIApp":
     """The server's application with the card: its data at `PATH`, and its script in the console's
     page.
 
     Args:
-        worker: gives the process of the worker that lives now.
+        worker_pid: gives the process of the worker that lives now.
         app: the application.
     """
 
     async def wrapped(scope: "Scope", receive: "Receive", send: "Send") -> None:
         if scope["type"] == "http" and scope["path"] == PATH:
-            await _answer(app, worker(), scope, receive, send)
+            await _answer(app, worker_pid(), scope, receive, send)
         elif scope["type"] == "http" and not scope["path"].startswith("/api/"):
             await app(_plain(scope), receive, _with_script(send))
         else:

@@ -70,7 +70,7 @@ class Flow(Definition[dict[str, Any]]):
         self._conditions: set[str] = set()
         self._given: Graph | None = None
         self._built: tuple[int, Graph] | None = None
-        self._program: tuple[int, FlowProgram] | None = None
+        self._built_program: tuple[int, FlowProgram] | None = None
 
     # Chunks
 
@@ -399,9 +399,9 @@ class Flow(Definition[dict[str, Any]]):
     def program(self) -> FlowProgram:
         """The flow as the driver sees it; another one once the flow has changed."""
         revision = self._revisions()
-        if self._program is None or self._program[0] != revision:
-            self._program = (revision, FlowProgram(self))
-        return self._program[1]
+        if self._built_program is None or self._built_program[0] != revision:
+            self._built_program = (revision, FlowProgram(self))
+        return self._built_program[1]
 
     def load(self, value: Any) -> dict[str, Any]:
         """An output as it is: the flow's state."""

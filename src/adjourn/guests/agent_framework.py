@@ -205,17 +205,17 @@ class AgentFrameworkGuest:
         parts += map(self._call, calls)
         return tuple(parts)
 
-    def _call(self, call: Any) -> ToolCall:
-        args: Any = call.arguments
+    def _call(self, content: Any) -> ToolCall:
+        args: Any = content.arguments
         if not isinstance(args, dict):
             if args:
-                args = call.parse_arguments()
+                args = content.parse_arguments()
             else:
                 args = {}
-        given = self._inputs.get(call.name)
+        given = self._inputs.get(content.name)
         if given is not None and given in args:
-            return ToolCall(id=call.call_id, tool=call.name, args={"input": args[given]})
-        return ToolCall(id=call.call_id, tool=call.name, args=args)
+            return ToolCall(id=content.call_id, tool=content.name, args={"input": args[given]})
+        return ToolCall(id=content.call_id, tool=content.name, args=args)
 
 
 def _unsettled(messages: list[Message]) -> list[Content]:

@@ -85,18 +85,18 @@ class HeldTools(ToolNode):
         ns = config["configurable"].get("checkpoint_ns", "")
         return interrupt({OURS: asked, "ns": ns.rpartition("|")[0], "node": self._place})
 
-    def _runtime(self, call: Any, input: Any, config: Any, runtime: Any) -> Any:
+    def _runtime(self, asked: Any, input: Any, config: Any, runtime: Any) -> Any:
         """What a tool that is an agent is given."""
         return ToolRuntime(
             state=self._extract_state(input, config),
-            tool_call_id=call["id"],
+            tool_call_id=asked["id"],
             config=config,
             context=runtime.context,
             store=runtime.store,
             stream_writer=runtime.stream_writer,
         )
 
-    def _output(self, call: Any, answer: Any) -> Any:
+    def _output(self, asked: Any, answer: Any) -> Any:
         """What a call gave, as the graph reads it; behind it what a person said meanwhile."""
         content, error = answer["content"], answer["error"]
         if error:
@@ -114,7 +114,7 @@ class HeldTools(ToolNode):
                 text = content
             else:
                 text = to_json(content).decode()
-            found = [ToolMessage(text, name=call["name"], tool_call_id=call["id"], status=status)]
+            found = [ToolMessage(text, name=asked["name"], tool_call_id=asked["id"], status=status)]
         if said := answer.get("said"):
             found.append(Command(update={self._messages_key: [HumanMessage(said)]}))
         if len(found) == 1:

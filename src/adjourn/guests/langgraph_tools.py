@@ -108,14 +108,14 @@ class LangGraphTools:
         """Run a call in a graph of its own, in which it may interrupt: each interrupt is a
         question."""
         node, channels = await self._place(context)
-        call: Any = {"name": name, "args": args, "id": context.model_call_id, "type": "tool_call"}
+        asked: Any = {"name": name, "args": args, "id": context.model_call_id, "type": "tool_call"}
         given: list[Any] = []
 
         async def one(ignored: Any, *, config: RunnableConfig) -> None:
             channels.written.clear()
             given[:] = _flat(
                 await cast("Any", node)._arun_one(
-                    call, "tool_calls", self._runtime(context, channels, config)
+                    asked, "tool_calls", self._runtime(context, channels, config)
                 )
             )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry import metrics, trace
 from opentelemetry.trace import Link, Span, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
+from adjourn.core.call import Call
 from adjourn.core.messages import AssistantMessage, Text, ToolCall, ToolResult, UserMessage
 from adjourn.core.plan import Step
 from adjourn.core.records import (
@@ -190,7 +191,7 @@ class Segment:
     def fingerprint(self) -> dict[str, Any]:
         return self._program.fingerprint
 
-    def judge(self, state: State, call: Any, now: float) -> Any:
+    def judge(self, state: State, call: Call, now: float) -> Any:
         return self._program.judge(state, call, now)
 
     def next(self, state: State, now: float, plan: Any) -> None:
@@ -295,7 +296,7 @@ def _agent_of(state: State, step: Step, program: str) -> str:
     return thread.agent if thread is not None else program
 
 
-def _model_of(program: Any, agent: str, step: Step) -> str:
+def _model_of(program: Program, agent: str, step: Step) -> str:
     """The name of the model that is asked; "" where a program does not say."""
     agents: Mapping[str, Any] = getattr(program, "agents", {})
     found = agents.get(agent)

@@ -19,7 +19,7 @@ def _later(seconds: float, do: Callable[[], None]) -> asyncio.TimerHandle:
     return asyncio.get_running_loop().call_later(seconds, do)
 
 
-class _Place(NamedTuple):
+class _QueuePlace(NamedTuple):
     """The place of a run that waits."""
 
     number: int
@@ -40,7 +40,7 @@ class Slots:
         self._working: set[str] = set()
         self._alone = ""
         # those that wait, and what lets each of them in
-        self._queue: dict[str, _Place] = {}
+        self._queue: dict[str, _QueuePlace] = {}
         # their places in order; also of some that do not wait any more
         self._order: list[tuple[int, int, str]] = []
         self._number_of_calls = 0
@@ -51,7 +51,7 @@ class Slots:
         """Call `begin` when the run may be at work, perhaps at once. While it waits, it is nothing
         but a place in the queue."""
         self._number_of_calls += 1
-        self._queue[run] = _Place(self._number_of_calls, begin)
+        self._queue[run] = _QueuePlace(self._number_of_calls, begin)
         heappush(self._order, (-priority, self._number_of_calls, run))
         self._admit()
 

@@ -102,11 +102,13 @@ class EventStream(Response):
 
     async def _send_all(self, send: Send, ends: set[asyncio.Future[Any]]) -> None:
         await send({"type": "http.response.body", "body": b"retry: 1000\n\n", "more_body": True})
-        step: asyncio.Future[bytes] = asyncio.ensure_future(_next(self._events))
+        event: asyncio.Future[bytes] = asyncio.ensure_future(_next(self._events))
         asked = time.monotonic()
         try:
             while True:
-                await asyncio.wait({step, *ends}, timeout=PING, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(
+                    {event, *ends}, timeout=PING, return_when=asyncio.FIRST_COMPLETED
+                )
                 if any(end.done() for end in ends):
                     return
                 if time.monotonic() - asked >= PING:
@@ -114,20 +116,20 @@ class EventStream(Response):
                     if not await self._may():  # somebody was removed, or has logged out
                         return
                 piece = b": still here\n\n"
-                if step.done():
+                if event.done():
                     try:
-                        piece = step.result()
+                        piece = event.result()
                     except AdjournError as e:  # it comes again, from where it was
                         log.warning("a stream ended early: %s", e)
                         return
                     if not piece:
                         return
-                    step = asyncio.ensure_future(_next(self._events))
+                    event = asyncio.ensure_future(_next(self._events))
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
         finally:
-            step.cancel()
+            event.cancel()
             with suppress(asyncio.CancelledError, Exception):
-                await step
+                await event
             await self._events.aclose()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
 
 

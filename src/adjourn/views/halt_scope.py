@@ -62,7 +62,7 @@ class HeldWork:
 
     touched_by: frozenset[str]
     stage: HeldStage
-    call: CallInFlight | None = None
+    in_flight: CallInFlight | None = None
 
 
 @dataclass(slots=True)
@@ -209,8 +209,8 @@ def halt_scopes(
             for scope in work.touched_by:
                 of_scope = stages.setdefault(scope, {})
                 of_scope[run.id] = min(work.stage, of_scope.get(run.id, HeldStage.NEXT))
-                if work.call is not None:
-                    calls.setdefault(scope, {})[work.call] = None
+                if work.in_flight is not None:
+                    calls.setdefault(scope, {})[work.in_flight] = None
     held: set[str] = set()
     for scope in on:
         held.update(stages.get(scope, ()))

@@ -108,12 +108,16 @@ def _print_pair(pair: StepPair) -> None:
             out().print(f"    {name}: {_value(left, name)} → {_value(right, name)}")
 
 
-def _line(step: ComparedStep) -> str:
-    said = arguments(step.arguments) if step.arguments is not None else visible(brief(step.text))
-    inherited = "  (inherited)" if step.inherited else ""
-    return f"{step.call_id:>4}  {visible(step.name)}  {said}".rstrip() + inherited
+def _line(compared: ComparedStep) -> str:
+    said = (
+        arguments(compared.arguments)
+        if compared.arguments is not None
+        else visible(brief(compared.text))
+    )
+    inherited = "  (inherited)" if compared.inherited else ""
+    return f"{compared.call_id:>4}  {visible(compared.name)}  {said}".rstrip() + inherited
 
 
-def _value(step: ComparedStep, name: str) -> str:
-    value: Any = getattr(step, name)
+def _value(compared: ComparedStep, name: str) -> str:
+    value: Any = getattr(compared, name)
     return exact(value)

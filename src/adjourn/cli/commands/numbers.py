@@ -114,9 +114,9 @@ def _run_cells(one: RunNumbers) -> list[str]:
     return [visible(one.name), *ended, money(one.cost), tokens, *_wait_cells(one.waits)]
 
 
-def _time_cells(one: RunNumbers, step: int) -> list[str]:
+def _time_cells(one: RunNumbers, seconds: int) -> list[str]:
     pattern = "%Y-%m-%d %H:%M"
-    if step >= 86_400:
+    if seconds >= 86_400:
         pattern = "%Y-%m-%d"
     return [time.strftime(pattern, time.localtime(one.at)), *_run_cells(one)[1:]]
 

@@ -77,21 +77,21 @@ def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         print_table(head, rows)
 
 
-def _worker_cells(worker: WorkerView, now: float) -> tuple[str, ...]:
-    glyph, _, word = STATES[worker.state]
+def _worker_cells(view: WorkerView, now: float) -> tuple[str, ...]:
+    glyph, _, word = STATES[view.state]
     seen = "–"
-    if worker.seen_at:
-        seen = f"{age(now - worker.seen_at)} ago"
+    if view.seen_at:
+        seen = f"{age(now - view.seen_at)} ago"
     slots = "–"
-    if worker.slots:
-        slots = f"{worker.running} of {worker.slots}"
+    if view.slots:
+        slots = f"{view.running} of {view.slots}"
     return (
-        f"{visible(worker.host)} {worker.pid}",
+        f"{visible(view.host)} {view.pid}",
         f"{glyph} {word}",
         seen,
         slots,
-        ", ".join(map(visible, worker.programs)) or "–",
-        visible(worker.version) or "–",
+        ", ".join(map(visible, view.programs)) or "–",
+        visible(view.version) or "–",
     )
 
 

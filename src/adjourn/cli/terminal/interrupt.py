@@ -294,13 +294,13 @@ def _forked(item: Item) -> Iterator[tuple[str, str]]:
         yield "origin", f"{_origin_line(call, item.now)}{twice}"
 
 
-def _origin_line(call: OriginCall, now: float) -> str:
-    said = f"{call.tool} {arguments(call.arguments)}".rstrip()
-    parts = [f"{said}: {REPEATS[call.left]}"]
-    if call.at:
-        parts.append(f"{duration(now - call.at)} ago")
-    if call.by:
-        parts.append(f"approved by {' and '.join(call.by)}")
+def _origin_line(origin: OriginCall, now: float) -> str:
+    said = f"{origin.tool} {arguments(origin.arguments)}".rstrip()
+    parts = [f"{said}: {REPEATS[origin.left]}"]
+    if origin.at:
+        parts.append(f"{duration(now - origin.at)} ago")
+    if origin.by:
+        parts.append(f"approved by {' and '.join(origin.by)}")
     return ", ".join(parts)
 
 

@@ -39,13 +39,13 @@ class NoLongerOpen(Exception):
     """The question was taken back while the person looked at it."""
 
 
-class _Asked(threading.local):
+class _Prompted(threading.local):
     """What ends a question that is being asked in this thread."""
 
     withdrawn: threading.Event | None = None
 
 
-_asked = _Asked()
+_asked = _Prompted()
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,9 +140,9 @@ class EndReport:
             say(*(Text.assemble((f"   {word:<8}", DIM), typed) for word, typed in hints))
 
 
-def _left(call: Mapping[str, Any]) -> str:
+def _left(residue: Mapping[str, Any]) -> str:
     """A call that was left behind, and why."""
     return (
-        f"{visible(str(call.get('tool')))} {arguments(call.get('arguments'))}, "
-        f"{visible(str(call.get('why', '')))}"
+        f"{visible(str(residue.get('tool')))} {arguments(residue.get('arguments'))}, "
+        f"{visible(str(residue.get('why', '')))}"
     )

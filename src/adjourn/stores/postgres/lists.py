@@ -77,7 +77,7 @@ WALK = 20_000
 def runs(db: Connection, filter: Filter, now: float) -> Iterator[list[RunRow]]:
     """A page of runs, look by look. SQL gives what may belong there; the rule that every store has
     decides."""
-    asked = _Asked.of(db, filter, now)
+    asked = _PostgresQuery.of(db, filter, now)
     left = filter.limit
     if asked is None:
         return
@@ -105,7 +105,7 @@ def like(text: str) -> str:
     return f"%{escaped}%"
 
 
-class _Way(msgspec.Struct, frozen=True):
+class _PostgresWay(msgspec.Struct, frozen=True):
     """An index by which runs are found, the newest first. `whole`: they fulfil everything that was
     asked.
 
@@ -129,7 +129,7 @@ class _Way(msgspec.Struct, frozen=True):
         return 0
 
 
-class _Asked(msgspec.Struct):
+class _PostgresQuery(msgspec.Struct):
     """A filter of runs, and where among all runs its page may be."""
 
     filter: Filter
@@ -139,7 +139,7 @@ class _Asked(msgspec.Struct):
     high: int
 
     @classmethod
-    def of(cls, db: Connection, filter: Filter, now: float) -> "_Asked | None":
+    def of(cls, db: Connection, filter: Filter, now: float) -> "_PostgresQuery | None":
         """None: nothing can fit."""
         shown, high = SHOWN.get(filter.status, ()), END
         if filter.after:
@@ -239,30 +239,36 @@ class _Asked(msgspec.Struct):
                 return
             after = found[-1][0]
 
-    def _ways(self) -> list[_Way]:
+    def _ways(self) -> list[_PostgresWay]:
         """All ways in which the runs can be found, but for their texts."""
         filter = self.filter
         asked = run_filter.given(
             filter, ("program", "session", "label", "since", "until", "changed")
         )
-        found: list[_Way] = []
+        found: list[_PostgresWay] = []
         if filter.status == "held":
-            return [_Way((HELD,), "-r.n")]
+            return [_PostgresWay((HELD,), "-r.n")]
         if filter.session:
             equal = "r.session = %(session)s and r.session <> ''"
-            found.append(_Way(self._parts(equal), "-r.n", whole=asked == ["session"]))
+            found.append(_PostgresWay(self._parts(equal), "-r.n", whole=asked == ["session"]))
         if filter.program:
             found.append(
-                _Way(self._parts("r.program = %(program)s"), "-r.n", whole=asked == ["program"])
+                _PostgresWay(
+                    self._parts("r.program = %(program)s"), "-r.n", whole=asked == ["program"]
+                )
             )
         if filter.label:
             found.append(
-                _Way((LABELS,), "l.run desc", whole=asked == ["label"] and not filter.status)
+                _PostgresWay(
+                    (LABELS,), "l.run desc", whole=asked == ["label"] and not filter.status
+                )
             )
         if filter.status and not (filter.session or filter.program):
-            found.append(_Way(self._parts("true"), "-r.n", whole=not asked))
+            found.append(_PostgresWay(self._parts("true"), "-r.n", whole=not asked))
         return found or [
-            _Way((f"select r.n from adjourn.run r where {BETWEEN}",), "r.n desc", whole=not asked)
+            _PostgresWay(
+                (f"select r.n from adjourn.run r where {BETWEEN}",), "r.n desc", whole=not asked
+            )
         ]
 
     def _parts(self, equal: str) -> tuple[str, ...]:
@@ -294,7 +300,12 @@ class _Asked(msgspec.Struct):
 
 
 def _slices(
-    db: Connection, ways: list[_Way], where: str, values: dict[str, Any], limit: int, most: int
+    db: Connection,
+    ways: list[_PostgresWay],
+    where: str,
+    values: dict[str, Any],
+    limit: int,
+    most: int,
 ) -> Iterator[list[tuple[Any, ...]]]:
     """So many runs at a time, by the way that has the fewest there: two conditions that many runs
     fulfil, and hardly one both."""

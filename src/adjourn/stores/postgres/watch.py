@@ -49,7 +49,7 @@ class Watch:
         remembered: Remembered,
     ) -> None:
         self._info, self._notice, self._ask, self._remembered = info, notice, ask, remembered
-        self.bells, self._workers = Subscriptions(), list[Hearer]()
+        self.bells, self._hearers = Subscriptions(), list[Hearer]()
         self._me = os.urandom(8).hex()
         self._task: asyncio.Task[None] | None = None
         self._woken: asyncio.Event | None = None
@@ -79,14 +79,14 @@ class Watch:
     def hear(self, told: Callable[[str], None]) -> Callable[[], None]:
         """See `Store.hear`."""
         loop = asyncio.get_running_loop()
-        worker = (loop, told)
-        self._workers.append(worker)
+        hearer = (loop, told)
+        self._hearers.append(hearer)
         self._begin_listening(loop)
-        return partial(self._end_hearing, worker)
+        return partial(self._end_hearing, hearer)
 
-    def _end_hearing(self, worker: Hearer) -> None:
+    def _end_hearing(self, hearer: Hearer) -> None:
         with suppress(ValueError):  # it has ended already
-            self._workers.remove(worker)
+            self._hearers.remove(hearer)
 
     def _begin_listening(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._ear is None or not self._ear.is_alive():
@@ -150,13 +150,13 @@ class Watch:
 
     @property
     def _is_wanted(self) -> bool:
-        return not self._closed and bool(self.bells or self._workers)
+        return not self._closed and bool(self.bells or self._hearers)
 
     def _heard(self, said: str) -> None:
         who, _, run = said.partition(" ")
         if who != self._me:
             self.bells.ring(run)
-            for loop, told in tuple(self._workers):
+            for loop, told in tuple(self._hearers):
                 if not loop.is_closed():
                     loop.call_soon_threadsafe(told, run)
 

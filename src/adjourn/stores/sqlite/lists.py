@@ -169,7 +169,7 @@ def looks(db: Any, filter: Filter, now: float) -> Iterator[list[RunRow]]:
     SQL gives what may belong there, in order and one row after the other; the rule that every store
     has decides, until the page is full.
     """
-    asked = _Asked.of(db, filter, now)
+    asked = _SQLiteQuery.of(db, filter, now)
     left = filter.limit
     if asked is None:
         return
@@ -193,7 +193,7 @@ def looks(db: Any, filter: Filter, now: float) -> Iterator[list[RunRow]]:
             return
 
 
-class _Asked(msgspec.Struct):
+class _SQLiteQuery(msgspec.Struct):
     """A filter of runs, and where among all runs its page may be."""
 
     filter: Filter
@@ -203,7 +203,7 @@ class _Asked(msgspec.Struct):
     high: int
 
     @classmethod
-    def of(cls, db: Any, filter: Filter, now: float) -> "_Asked | None":
+    def of(cls, db: Any, filter: Filter, now: float) -> "_SQLiteQuery | None":
         """None: nothing can fit."""
         shown = SHOWN.get(filter.status, ())
         high = END
@@ -271,13 +271,15 @@ class _Asked(msgspec.Struct):
         return " and ".join(terms), values
 
 
-def _searched(db: Any, asked: _Asked, search: RunSearch) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _searched(
+    db: Any, asked: _SQLiteQuery, search: RunSearch
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The statements for the runs that a search finds, in order."""
     for numbers in run_search.slices(db, search, asked.low, asked.high):
         yield _those(asked, numbers)
 
 
-def _answers(db: Any, asked: _Asked) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _answers(db: Any, asked: _SQLiteQuery) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The statements whose rows, one after the other, are those that may fit, in order."""
     filter = asked.filter
     where, values = asked.where()
@@ -320,12 +322,12 @@ def _answers(db: Any, asked: _Asked) -> Iterator[tuple[str, Mapping[str, Any]]]:
         if pieces is None:
             return
         if pieces:
-            ways.append(_Way(TEXTS, "rowid"))
+            ways.append(_SQLiteWay(TEXTS, "rowid"))
             values["pieces"] = pieces
-    yield from _slices(db, asked, ways or [_Way(f"{NUMBERS} where {BETWEEN}", "n")], values)
+    yield from _slices(db, asked, ways or [_SQLiteWay(f"{NUMBERS} where {BETWEEN}", "n")], values)
 
 
-class _Way(msgspec.Struct, frozen=True):
+class _SQLiteWay(msgspec.Struct, frozen=True):
     """An index by which runs are found that fulfil some conditions: `numbers` needs nothing else.
     `rows` are those that fulfil all."""
 
@@ -347,10 +349,10 @@ class _Way(msgspec.Struct, frozen=True):
         return 0
 
 
-def _ways(asked: _Asked) -> list[_Way]:
+def _ways(asked: _SQLiteQuery) -> list[_SQLiteWay]:
     """All ways in which the runs can be found, but for their texts."""
     filter, (where, _) = asked.filter, asked.where()
-    found: list[_Way] = []
+    found: list[_SQLiteWay] = []
     if filter.status != "held":
         indexes = _indexes(filter)
     else:
@@ -360,17 +362,17 @@ def _ways(asked: _Asked) -> list[_Way]:
         # SQLite merges the parts in the order of the list, and sorts nothing.
         numbers = _united(f"select n from run {part} and {BETWEEN}", asked.shown)
         rows = _united(f"{RUNS} {part} and {where}", asked.shown)
-        found.append(_Way(numbers, "n", frozenset((*conditions, "status")), rows))
+        found.append(_SQLiteWay(numbers, "n", frozenset((*conditions, "status")), rows))
     if filter.status == "held":
         if filter.program:
             of_program = "and program = :program"
         else:
             of_program = ""
-        found.append(_Way(f"{HELD} {of_program} and {BETWEEN}", "n"))
+        found.append(_SQLiteWay(f"{HELD} {of_program} and {BETWEEN}", "n"))
     if filter.label:
         rows = f"{BY_LABEL} and {asked.where(label=False)[0]}"
         found.append(
-            _Way(
+            _SQLiteWay(
                 f"{LABELS} and label.run between :low and :high",
                 "label.run",
                 frozenset(("label",)),
@@ -378,7 +380,7 @@ def _ways(asked: _Asked) -> list[_Way]:
             )
         )
     if not asked.conditions:
-        found.append(_Way(NUMBERS, "n", frozenset(), f"{BY_NUMBER} where {where}"))
+        found.append(_SQLiteWay(NUMBERS, "n", frozenset(), f"{BY_NUMBER} where {where}"))
     return found
 
 
@@ -396,7 +398,7 @@ def _indexes(filter: Filter) -> list[tuple[str, str, tuple[str, ...]]]:
 
 
 def _slices(
-    db: Any, asked: _Asked, ways: list[_Way], values: Mapping[str, Any]
+    db: Any, asked: _SQLiteQuery, ways: list[_SQLiteWay], values: Mapping[str, Any]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """So many runs at a time, by the way that has the fewest there: two conditions that many runs
     fulfil, and hardly one both."""
@@ -413,7 +415,7 @@ def _slices(
         here["high"], most = numbers[-1] - 1, min(most * 4, LOOK)
 
 
-def _few_of(db: Any, ways: list[_Way], values: Mapping[str, Any]) -> list[int] | None:
+def _few_of(db: Any, ways: list[_SQLiteWay], values: Mapping[str, Any]) -> list[int] | None:
     """The numbers of a few runs of which all others are known not to fit."""
     for way in ways:
         numbers = way.newest(db, FIRST, values)
@@ -422,13 +424,13 @@ def _few_of(db: Any, ways: list[_Way], values: Mapping[str, Any]) -> list[int] |
     return None
 
 
-def _those(asked: _Asked, numbers: list[int]) -> tuple[str, Mapping[str, Any]]:
+def _those(asked: _SQLiteQuery, numbers: list[int]) -> tuple[str, Mapping[str, Any]]:
     """Those of some runs that fit."""
     where, values = asked.where()
     return f"{THOSE} where {where} order by n desc", {**values, "numbers": encode(numbers).decode()}
 
 
-def _first_by_text(db: Any, asked: _Asked) -> tuple[str, Mapping[str, Any]]:
+def _first_by_text(db: Any, asked: _SQLiteQuery) -> tuple[str, Mapping[str, Any]]:
     """Those that the index of texts does not have yet are looked at one by one; the others are
     left.
 

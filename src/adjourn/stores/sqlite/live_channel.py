@@ -34,7 +34,7 @@ class SQLiteBoard:
         for nobody else."""
         self._path, self._database = f"{database}-live", database
         tighten(self._path, database)
-        self._worker: BatchThread | None = None
+        self._thread: BatchThread | None = None
         self._db: Any = None
 
     async def interested(self) -> dict[str, float]:
@@ -68,15 +68,15 @@ class SQLiteBoard:
 
     async def close(self) -> None:
         """See `Board.close`."""
-        if self._worker is not None:
-            await self._worker.close()
+        if self._thread is not None:
+            await self._thread.close()
 
     async def _ask(self, work: Callable[[Any], Any]) -> Any:
-        if self._worker is None:
-            self._worker = BatchThread(
+        if self._thread is None:
+            self._thread = BatchThread(
                 "adjourn-live", self._batch, lambda: self._db.close() if self._db else None
             )
-        return await self._worker.ask(work)
+        return await self._thread.ask(work)
 
     def _batch(self, batch: list[WorkRequest]) -> None:
         for request in batch:

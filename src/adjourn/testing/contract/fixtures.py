@@ -272,16 +272,16 @@ def check_fields(found: object, **wanted: Any) -> None:
     assert {name: getattr(found, name) for name in wanted} == wanted
 
 
-async def at_once(count: int, call: Callable[[int], Awaitable[Found]]) -> list[Found]:
+async def at_once(count: int, work: Callable[[int], Awaitable[Found]]) -> list[Found]:
     """What so many calls at the same time return; each is given its number."""
-    return await asyncio.gather(*map(call, range(count)))
+    return await asyncio.gather(*map(work, range(count)))
 
 
 async def tried_at_once(
-    count: int, call: Callable[[int], Awaitable[Found]]
+    count: int, work: Callable[[int], Awaitable[Found]]
 ) -> list[Found | BaseException]:
     """What so many calls at the same time return, or raise; each is given its number."""
-    return await asyncio.gather(*map(call, range(count)), return_exceptions=True)
+    return await asyncio.gather(*map(work, range(count)), return_exceptions=True)
 
 
 def how_many(found: Iterable[object], of: type) -> int:
