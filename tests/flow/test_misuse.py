@@ -31,6 +31,14 @@ async def payload_first(ctx: Any) -> None:
     ctx.pause_for({"question": "ok?"})
 
 
+async def type_with_a_nul(ctx: Any) -> None:
+    ctx.pause_for("a\0b")
+
+
+async def event_with_a_nul(ctx: Any) -> None:
+    ctx.pause_for("q", resume_event="a\0b")
+
+
 async def no_such_way(ctx: Any) -> None:
     ctx.pause_for("q", resume_to="nxt")
 
@@ -55,6 +63,8 @@ TOLD: dict[Callable[[Any], Any], str] = {
     awaits_an_event: "pause_for, emit and publish of the context are plain calls, without await",
     awaits_what_it_publishes: "plain calls, without await",
     payload_first: "the type must be a word of your own such as 'approval'.*pass the payload after it",
+    type_with_a_nul: "type must be a word of your own",
+    event_with_a_nul: "an event must be a name without '/' and NUL",
     no_such_way: r"resume_to must be 'next', 'self' or \{'event': name\}, got 'nxt'",
     no_such_target: r"resume_to must be 'next', 'self' or \{'event': name\}",
     two_ways: "resume_event= is short for",

@@ -361,7 +361,7 @@ class ToolContext:
             )
         if on_expiry not in ("deny", "cancel"):
             raise InvalidDefinition(f"on_expiry must be 'deny' or 'cancel', got {on_expiry!r}")
-        if not isinstance(type, str) or not type:  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(type, str) or not type or "\0" in type:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(f"type must be a word of your own, got {type!r}")
         if interrupt_id is not None:
             self._check_given(interrupt_id)

@@ -96,9 +96,9 @@ def checked_name(name: Any, what: str) -> str:
 
 def checked_event(event: Any) -> str:
     """An event's name, or `InvalidDefinition`."""
-    if not isinstance(event, str) or not event or event.startswith("@") or "/" in event:
+    if not isinstance(event, str) or not event or event.startswith("@") or {"/", "\0"} & {*event}:
         raise InvalidDefinition(
-            f"an event must be a name without '/' that does not begin with '@', got {event!r:.80}"
+            f"an event must be a name without '/' and NUL that does not begin with '@', got {event!r:.80}"
         )
     return event
 

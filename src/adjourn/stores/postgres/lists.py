@@ -14,6 +14,7 @@ import msgspec
 
 from adjourn.stores.inbox_terms import SHOWN
 from adjourn.stores.postgres.connections import Connection, messages
+from adjourn.stores.postgres.read_statements import looked_for, name
 from adjourn.stores.postgres.rows import COLUMNS, run_row
 from adjourn.stores.postgres.run_search import Looker
 from adjourn.stores.protocol import Filter
@@ -96,7 +97,7 @@ def planned(
     db: Connection, sql: str, values: Mapping[str, Any], plan: tuple[str, ...] = PLAN
 ) -> list[tuple[Any, ...]]:
     """The rows of a statement that goes along the indexes."""
-    return messages(db, [*plan, sql, "commit"], values)[-2]
+    return messages(db, [*plan, sql, "commit"], looked_for(values))[-2]
 
 
 def like(text: str) -> str:
@@ -143,7 +144,7 @@ class _PostgresQuery(msgspec.Struct):
         """None: nothing can fit."""
         shown, high = SHOWN.get(filter.status, ()), END
         if filter.after:
-            last = messages(db, [NUMBER], {"id": filter.after})[0]
+            last = messages(db, [NUMBER], {"id": name(filter.after)})[0]
             if not last:
                 return None
             if filter.prefix and filter.search is None:
@@ -180,10 +181,10 @@ class _PostgresQuery(msgspec.Struct):
             values[column] = value
             if value:
                 terms.append(f"r.{column} = %({column})s")
-        for term, name in TIMES:
-            values[name] = getattr(filter, name)
-            if values[name]:
-                terms.append(f"{term} %({name})s")
+        for term, bound in TIMES:
+            values[bound] = getattr(filter, bound)
+            if values[bound]:
+                terms.append(f"{term} %({bound})s")
         if filter.status == "held":
             terms.append("r.blocked <> '{}'")
         elif filter.status:

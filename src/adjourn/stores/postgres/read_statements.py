@@ -1,9 +1,9 @@
 """From what a rule asks for to statements that read it. All of them go in one message, each with a
 view of its own: what the locks before them have made sure of is the same for all."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import starmap
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from adjourn.core.status import Status
 from adjourn.stores.erasure import Hold
@@ -99,6 +99,23 @@ def name(text: str) -> str:
     if "\0" not in text:
         return text
     return "@nul"
+
+
+def _looked_for(value: Any) -> Any:
+    if isinstance(value, str):
+        return name(value)
+    return value
+
+
+def looked_for(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a statement that only reads is given, with every name in it as it can be looked for."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, list):
+            found[key] = [_looked_for(one) for one in cast("list[Any]", value)]
+        else:
+            found[key] = _looked_for(value)
+    return found
 
 
 def values_of(ask: ReadRequest, now: float) -> dict[str, Any]:

@@ -37,7 +37,7 @@ from adjourn.stores.postgres.guest_threads import PostgresThreads
 from adjourn.stores.postgres.heartbeat import PostgresPulse
 from adjourn.stores.postgres.live_channel import postgres_channel
 from adjourn.stores.postgres.migrations import bring_up_to_date
-from adjourn.stores.postgres.read_statements import name
+from adjourn.stores.postgres.read_statements import looked_for, name
 from adjourn.stores.postgres.row_cache import Remembered
 from adjourn.stores.postgres.rows import COLUMNS, run_row
 from adjourn.stores.postgres.run_index import PostgresRunIndex
@@ -326,7 +326,8 @@ class PostgresStore(PostgresAudit):
 
     async def rows(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         """See `TableStore.rows`."""
-        return await self.ask(lambda db: messages(db, [named(sql)], values)[0])
+        given = looked_for(values)
+        return await self.ask(lambda db: messages(db, [named(sql)], given)[0])
 
     async def get(self, run: str) -> RunRow:
         """See `Store.get`."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from adjourn.core.records import AnyRecord, Started
+from adjourn.core.records import AnyRecord, Asked, Started, Suspended
 from adjourn.errors import Invalid
 
 NUL = "\0"
@@ -35,8 +35,15 @@ def _check(what: str, name: Any) -> None:
 
 
 def check_record(record: AnyRecord) -> None:
-    """Raise `Invalid` if a name in a record has a NUL in it: who, which run, which interrupt."""
+    """Raise `Invalid` if a name in a record has a NUL in it: who, which run, which interrupt, and
+    what is asked."""
     check_names(by=getattr(record, "by", ""), interrupt_id=getattr(record, "i", ""))
+    if isinstance(record, Suspended):
+        check_names(type=record.type, event=record.event)
+    if isinstance(record, Asked):
+        check_names(tool=record.tool)
+        for group in record.groups:
+            check_names(group=group)
     if isinstance(record, Started):
         check_names(run_id=record.run, program=record.program, session=record.session)
         for name, value in record.labels.items():

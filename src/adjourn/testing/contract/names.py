@@ -6,6 +6,7 @@ import pytest
 
 from adjourn.core.records import Command, Decided, PauseAsked, Said, Started
 from adjourn.errors import Invalid, UnknownRun
+from adjourn.stores.audit import AuditFilter
 from adjourn.stores.protocol import Filter, Store
 from adjourn.testing.contract.fixtures import (
     ContractFixtures,
@@ -27,6 +28,26 @@ STARTS: list[dict[str, Any]] = [
     {"by": NUL},
     {"labels": {NUL: "x"}},
     {"labels": {"x": NUL}},
+]
+RUNS_OF: list[dict[str, Any]] = [
+    {"run": NUL},
+    {"program": NUL},
+    {"session": NUL},
+    {"label": ("x", NUL)},
+    {"text": NUL},
+    {"prefix": NUL},
+    {"after": NUL},
+]
+ITEMS_OF: list[dict[str, Any]] = [
+    {"run": NUL},
+    {"program": NUL},
+    {"session": NUL},
+    {"label": ("x", NUL)},
+    {"text": NUL},
+    {"kind": NUL},
+    {"interrupt": NUL},
+    {"group": NUL},
+    {"assigned": (NUL,)},
 ]
 WORDS: list[Command] = [
     Said(text="hi", by=NUL),
@@ -76,6 +97,55 @@ class Naming(ContractFixtures):
                 await commit(store, lease, (), [approval(NUL)])
             with pytest.raises(Invalid, match="NUL"):
                 await store.acquire("r1", NUL, 30)
+
+    @pytest.mark.parametrize("field", ["type", "event"])
+    async def test_a_question_with_a_nul_in_its_type_or_event_is_refused(
+        self, store: Store, field: str
+    ) -> None:
+        lease = await begin(store)
+        intended, suspended = question(**{field: NUL})
+        await commit(store, lease, (), [intended])
+        async with unchanged(store):
+            with pytest.raises(Invalid, match="NUL"):
+                await commit(store, lease, [suspended])
+
+    @pytest.mark.parametrize("fields", [{"tool": NUL}, {"groups": (NUL,)}], ids="-".join)
+    async def test_an_approval_with_a_nul_in_its_tool_or_groups_is_refused(
+        self, store: Store, fields: dict[str, Any]
+    ) -> None:
+        lease = await begin(store)
+        async with unchanged(store):
+            with pytest.raises(Invalid, match="NUL"):
+                await commit(store, lease, (), [approval(**fields)])
+
+    @pytest.mark.parametrize("fields", RUNS_OF, ids="-".join)
+    async def test_no_run_is_found_by_a_name_with_a_nul(
+        self, store: Store, fields: dict[str, Any]
+    ) -> None:
+        await wait_for(store, approval())
+        assert await store.runs(Filter(**fields)) == []
+
+    @pytest.mark.parametrize("fields", ITEMS_OF, ids="-".join)
+    async def test_nothing_that_waits_is_found_by_a_name_with_a_nul(
+        self, store: Store, fields: dict[str, Any]
+    ) -> None:
+        await wait_for(store, approval())
+        assert await store.inbox(Filter(**fields)) == []
+
+    async def test_a_place_in_the_inbox_with_a_nul_is_none(self, store: Store) -> None:
+        await wait_for(store, approval())
+        assert await store.inbox(Filter(after=NUL)) == await store.inbox(Filter())
+
+    async def test_nothing_else_is_known_of_a_name_with_a_nul(self, store: Store) -> None:
+        await wait_for(store, approval())
+        assert await store.audit(NUL) == []
+        assert await store.recent(wanted=AuditFilter(by=NUL)) == []
+        assert await store.due([NUL]) == []
+        assert await store.weigh([NUL]) == 0
+        assert await store.misfits(runs=[NUL]) == []
+        assert await store.turns(NUL, 0) == []
+        with pytest.raises(UnknownRun):
+            await store.load(NUL)
 
     async def test_a_halt_with_a_nul_is_refused(self, store: Store) -> None:
         for scope, by, reason in (("tool:" + NUL, "", ""), ("*", NUL, ""), ("*", "", NUL)):
