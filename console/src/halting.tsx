@@ -6,6 +6,7 @@ import { here, quoted } from "./command";
 import { Dialog } from "./dialog";
 import { asking } from "./halt";
 import { heldWords, readScopes, scopeOf, scopes, unknownWords } from "./held";
+import { scopeParts } from "./ids";
 import { halts, looking, offline, tick } from "./live";
 import { ScopePicker } from "./scope_picker";
 import { Button, Command, Icon, refused, RunId, sentence, Time, toast } from "./ui";
@@ -93,7 +94,7 @@ function useSending(scope: string, reason: string, done: () => void): { send: ()
 /** Whether something that exists has this in its name. */
 function isPartOfName(kind: Kind, part: string): boolean {
   const wanted = part.toLowerCase();
-  return (scopes.value?.items ?? []).some((s) => s.known && s.scope.startsWith(`${kind}:`) && s.scope.slice(kind.length + 1).toLowerCase().includes(wanted));
+  return (scopes.value?.items ?? []).some((s) => s.known && scopeParts(s.scope).kind === kind && scopeParts(s.scope).name.toLowerCase().includes(wanted));
 }
 
 function Halting({ close }: { close: () => void }) {
@@ -249,7 +250,7 @@ function Consequence({ scope, found, use, anyway, insist }: ConsequenceProps) {
     return (
       <SayBox icon="ready">
         <b data-holds="0">This holds no run now.</b>{" "}
-        {scope.startsWith("tool:") ? "The next run that wants it is held before the call." : "The next run that starts is held before its first step."}
+        {scopeParts(scope).kind === "tool" ? "The next run that wants it is held before the call." : "The next run that starts is held before its first step."}
       </SayBox>
     );
   return <Holding scope={scope} found={found} />;
@@ -267,7 +268,7 @@ function Holding({ scope, found }: { scope: string; found: HaltScope }) {
         This holds {least}
         {held ? count(found.more, "more run", "more runs") : count(found.holds, "run")} now
       </b>
-      {scope.startsWith("tool:") ? ", and every run that wants it later." : ", and every run that starts later."}
+      {scopeParts(scope).kind === "tool" ? ", and every run that wants it later." : ", and every run that starts later."}
       <div class="sm t2">
         {[
           found.finishing ? (
@@ -300,7 +301,7 @@ function Holding({ scope, found }: { scope: string; found: HaltScope }) {
 }
 
 function Unknown({ found, use, anyway, insist }: Omit<ConsequenceProps, "found" | "scope"> & { found: HaltScope }) {
-  const name = found.scope.slice(found.scope.indexOf(":") + 1);
+  const { name } = scopeParts(found.scope);
   const [near] = found.near;
   return (
     <SayBox tone="wait" icon="wait">

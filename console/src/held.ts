@@ -1,6 +1,7 @@
 /** What halts hold, as the server counts it. */
 import { signal } from "@preact/signals";
 import { get } from "./api";
+import { scopeParts } from "./ids";
 import { count } from "./words";
 import type { HaltScope } from "./generated/types";
 
@@ -32,6 +33,6 @@ export function heldWords(found: HaltScope, complete: boolean): string {
 /** `No tool here is called refnd.`, or "". */
 export function unknownWords(found: HaltScope): string {
   if (found.known) return "";
-  const at = found.scope.indexOf(":");
-  return `No ${found.scope.slice(0, at)} here is called ${found.scope.slice(at + 1)}.`;
+  const { kind, name } = scopeParts(found.scope);
+  return `No ${kind} here is called ${name}.`;
 }

@@ -2,6 +2,7 @@
 import { useEffect } from "preact/hooks";
 import { at, get } from "./api";
 import { REPEATS } from "./generated/words";
+import { forkOf } from "./ids";
 import { wear } from "./late_style";
 import { listen } from "./live";
 import { useLoaded } from "./loading";
@@ -13,12 +14,6 @@ import type { ForkPreview, OriginCall } from "./generated/types";
 import css from "./origin.late.css";
 
 wear(css);
-
-/** `RUN@RECORD` in its parts. */
-export function originOf(forkedFrom: string): { run: string; record: number } {
-  const cut = forkedFrom.lastIndexOf("@");
-  return { run: forkedFrom.slice(0, cut), record: Number(forkedFrom.slice(cut + 1)) };
-}
 
 const SHOWN = 5;
 
@@ -114,7 +109,7 @@ interface Props {
 
 /** Of a run that is a fork, or of an approval in one. */
 export function Origin({ forkedFrom, run, call }: Props) {
-  const { run: of, record } = originOf(forkedFrom);
+  const { run: of, record } = forkOf(forkedFrom);
   const { data, error } = usePreview(of, record, "keep");
   const alike = call && data ? data.later.filter((c) => c.tool === call.tool) : [];
   const rest = data && call ? { ...data, later: data.later.filter((c) => c.tool !== call.tool) } : data;

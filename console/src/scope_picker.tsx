@@ -1,12 +1,13 @@
 /** Choose an agent or a tool from those that exist: typing filters by a part of the name, arrows walk, Enter chooses. */
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { scopeParts } from "./ids";
 import { Visible } from "./visible";
 import { count, many } from "./words";
 import type { HaltScope } from "./generated/types";
 
 const SHOWN = 100;
 
-const nameOf = (scope: string): string => scope.slice(scope.indexOf(":") + 1);
+const nameOf = (scope: string): string => scopeParts(scope).name;
 
 interface Props {
   kind: "agent" | "tool";
@@ -25,7 +26,7 @@ export function ScopePicker({ kind, all, name, set, chosen, typing }: Props) {
   const [open, setOpen] = useState(true);
   const box = useRef<HTMLUListElement>(null);
   const wanted = name.trim().toLowerCase();
-  const known = all.filter((s) => s.known && s.scope.startsWith(`${kind}:`));
+  const known = all.filter((s) => s.known && scopeParts(s.scope).kind === kind);
   const exact = known.some((s) => nameOf(s.scope) === name.trim());
   const found = known
     .filter((s) => exact || nameOf(s.scope).toLowerCase().includes(wanted))

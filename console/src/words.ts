@@ -1,5 +1,6 @@
 /** How things are called: durations, times, money, ids, counts. One word per idea, in every place. */
 import { PROSE } from "./generated/words";
+import { scopeParts } from "./ids";
 import { Big } from "./numbers";
 
 /** `0.3 s`, `43 s`, `2 m 41 s`, `16 h 28 m`, `5 d 3 h`. */
@@ -115,6 +116,6 @@ export function gist(value: unknown): string {
 /** A halt's scope in words. */
 export function scopeWords(scope: string): string {
   if (scope === "*") return "everything";
-  const [kind, name] = [scope.slice(0, scope.indexOf(":")), scope.slice(scope.indexOf(":") + 1)];
+  const { kind, name } = scopeParts(scope);
   return `${kind} ${name}`;
 }

@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { at, get, me } from "../api";
+import { localOf } from "../ids";
 import { useKeys } from "../keys";
 import { listen } from "../live";
 import { go, Link, query, setQuery } from "../router";
@@ -263,7 +264,7 @@ function DecidedRow({ line: l, on, search }: { line: Line; on: boolean; search: 
   /** It was recorded, and no worker took it for a decision: what came of the call came of another one. */
   const disowned = Boolean(item?.disowned.includes(l.by) && (l.again || !found?.decision?.by.includes(l.by)));
   const decided = !l.refused && l.verdict !== "revoke" && !disowned;
-  const { tool, rest } = found ? titleOf(decided ? found.item : found.asked) : { tool: "", rest: `${shortId(l.run)} · ${l.ref.slice(l.run.length + 1)}` };
+  const { tool, rest } = found ? titleOf(decided ? found.item : found.asked) : { tool: "", rest: `${shortId(l.run)} · ${localOf(l.run, l.ref)}` };
   return (
     <li ref={row}>
       <Link to={addressOf(l.ref, search)} class={`il decided ${on ? "on" : ""}`} aria-current={on ? "true" : undefined}>

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { denied } from "../api";
 import { Top } from "../frame";
+import { isRun } from "../ids";
 import { useKeys } from "../keys";
 import { listen } from "../live";
 import { useLoaded } from "../loading";
@@ -189,7 +190,7 @@ const NAMES: [Field, string, (e: AuditEntry) => string][] = [
   ["by", "Who", (e) => e.by],
   ["agent", "Agent", (e) => e.agent],
   ["tool", "Tool", (e) => e.tool],
-  ["run", "Run", (e) => (e.run_id.startsWith("@") ? "" : e.run_id)],
+  ["run", "Run", (e) => (isRun(e.run_id) ? e.run_id : "")],
 ];
 
 function Filters({ w, rows }: { w: Wanted; rows: AuditEntry[] }) {

@@ -1,5 +1,6 @@
 /** A line of the audit: one sentence; opened, what it was about, who, from where, on what ground, and its place in the chain. */
 import { at, get } from "../api";
+import { isRun } from "../ids";
 import { useLoaded } from "../loading";
 import { Link, setQuery, to } from "../router";
 import { Button, copy, Icon, say } from "../ui";
@@ -13,8 +14,6 @@ const GLYPHS: Record<string, string> = {
   approve: "done", deny: "cancel", value: "done", halt: "halt", unhalt: "run", cancel: "undo", pause: "pause", resume: "run",
   start: "ready", fork: "ready", import: "ready",
 };
-
-export const isRun = (entry: AuditEntry): boolean => entry.run_id !== "" && !entry.run_id.startsWith("@");
 
 /** Who, what, to which call, with which words. */
 export function Sentence({ entry: e }: { entry: AuditEntry }) {
@@ -47,7 +46,7 @@ export function Sentence({ entry: e }: { entry: AuditEntry }) {
 function Beside({ entry: e }: { entry: AuditEntry }) {
   const facts = [
     e.agent && <span>{e.agent}</span>,
-    isRun(e) && <code>{shortId(e.run_id)}</code>,
+    isRun(e.run_id) && <code>{shortId(e.run_id)}</code>,
     e.told.void ? (
       <span class="fail" data-void>
         {e.told.void}
@@ -127,7 +126,7 @@ function Opened({ entry: e }: { entry: AuditEntry }) {
             <Fact name="When" text={exactTime(e.at)} />
             <Fact name="Who" text={e.by || "unknown"} />
             <Fact name="From" text={e.origin || "unknown"} />
-            <Fact name="Run" text={isRun(e) ? `${e.title ? `${e.title} · ` : ""}${e.run_id}` : ""} />
+            <Fact name="Run" text={isRun(e.run_id) ? `${e.title ? `${e.title} · ` : ""}${e.run_id}` : ""} />
             <Fact name="Agent" text={e.agent} />
             <Fact name="Tool" text={e.tool} />
             <Fact name="Interrupt" text={e.interrupt_id} />
@@ -143,7 +142,7 @@ function Opened({ entry: e }: { entry: AuditEntry }) {
       <h3>Its place in the chain</h3>
       <Place entry={e} />
       <div class="row au-verbs">
-        {isRun(e) ? (
+        {isRun(e.run_id) ? (
           <Link class="b" to={to("runs", e.run_id)}>
             Open the run
           </Link>
@@ -161,7 +160,7 @@ function Opened({ entry: e }: { entry: AuditEntry }) {
 
 /** What came of a cancel, once it is read; "" of anything else. */
 function useCancelled(e: AuditEntry): string {
-  const asked = e.verb === "cancel" && !e.refused && isRun(e);
+  const asked = e.verb === "cancel" && !e.refused && isRun(e.run_id);
   const { data: run } = useLoaded((s) => (asked ? get<RunView>(`/runs/${at(e.run_id)}`, {}, s) : Promise.resolve(null)), [e.cursor]);
   if (!run) return "";
   if (run.status !== "cancelled") return `record ${e.seq}; the run is ${run.status} now`;
@@ -174,7 +173,7 @@ export const copyLine = (entry: AuditEntry): void => void copy(json(entry)).then
 /** The line between its neighbours, each with its number and the beginning of its hash. */
 function Place({ entry: e }: { entry: AuditEntry }) {
   const near = useLoaded(
-    (s) => get<Page<AuditEntry>>("/audit/place", { run: isRun(e) || e.run_id.startsWith("@") ? e.run_id : "", number: e.number }, s),
+    (s) => get<Page<AuditEntry>>("/audit/place", { run: e.run_id, number: e.number }, s),
     [e.cursor],
   );
   const lines = near.data?.items ?? [e];

@@ -1,6 +1,7 @@
 /** One run: what it does, why it waits, every step; and the verbs. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { now } from "../api";
+import { forkOf, hostOf } from "../ids";
 import { useKeys } from "../keys";
 import { later } from "../later";
 import { wear } from "../late_style";
@@ -85,6 +86,7 @@ function Shown({ model, state }: { model: RunModel; state: RunState }) {
   const tab = TABS.includes(named) && !(named === "conversation" && run.kind === "flow") ? named : "timeline";
   const alive = !ENDED.includes(run.status);
   const off = reasons(run);
+  const origin = state.forked_from ? forkOf(state.forked_from).run : "";
   useAnnounced(run);
   useEffect(() => {
     about.value = visible((run.title || run.agent).slice(0, 60));
@@ -155,10 +157,9 @@ function Shown({ model, state }: { model: RunModel; state: RunState }) {
             <Visible text={`${k}=${v}`} />
           </Link>
         ))}
-        {state.forked_from ? (
+        {origin ? (
           <span>
-            · forked from <Link to={to("runs", state.forked_from.replace(/@\d+$/, ""))}>{shortId(state.forked_from.replace(/@\d+$/, ""))}</Link>{" "}
-            <Link to={beside(state.forked_from.replace(/@\d+$/, ""), run.run_id)}>compare</Link>
+            · forked from <Link to={to("runs", origin)}>{shortId(origin)}</Link> <Link to={beside(origin, run.run_id)}>compare</Link>
           </span>
         ) : null}
         {state.again_of ? (
@@ -278,7 +279,7 @@ function Facts({ model, state, run, lines }: { model: RunModel; state: RunState;
       {u.requests ? <Fact name="Tokens" value={many(u.input_tokens + u.output_tokens)} /> : null}
       {u.requests && u.cost ? <Fact name="Cost" value={`${money(u.cost)}${u.estimated ? ", estimated" : ""}`} /> : null}
       {run.worker ? (
-        <Fact name="Worker" value={run.worker.split("/")[0] ?? ""} title={`${run.worker}, epoch ${run.epoch}`} />
+        <Fact name="Worker" value={hostOf(run.worker)} title={`${run.worker}, epoch ${run.epoch}`} />
       ) : null}
     </dl>
   );

@@ -1,5 +1,6 @@
 /** A flow's graph as boxes on a plane, left to right: what opens together stands one under the other, and closes together. On a phone
  * it runs down, and what opens together stands side by side: laid out as if it ran to the right, then turned. */
+import { branchLabel, labelOf } from "../ids";
 import type { Graph, GraphItem } from "../types";
 
 export interface Box {
@@ -8,7 +9,15 @@ export interface Box {
   kind: string;
   x: number;
   y: number;
-  branch: string;
+  /** Where its calls stand: several boxes may be one place. */
+  place: string;
+  /** The branches that it is in, of ifs and matches, from the outside in: of each only one is taken. */
+  arms: readonly Arm[];
+}
+export interface Arm {
+  /** Which if or match, and which of its branches. */
+  of: number;
+  branch: number;
 }
 export interface Frame {
   x: number;
@@ -24,6 +33,8 @@ export interface Join {
   y: number;
   of: number;
   parts: string[];
+  /** The key of its frame. */
+  frame: string;
 }
 export interface Edge {
   from: string;
@@ -73,6 +84,7 @@ class Layout {
   joins: Join[] = [];
   edges: Edge[] = [];
   private seen = new Map<string, number>();
+  private choices = 0;
   constructor(private way: Way) {}
 
   private unique(key: string): string {
@@ -85,29 +97,31 @@ class Layout {
     for (const from of ends.from) this.edges.push({ from, to, label: ends.label });
   }
 
-  chain(items: GraphItem[], label: string, x: number, y: number, from: Ends): Laid {
+  chain(items: GraphItem[], label: string, x: number, y: number, from: Ends, arms: readonly Arm[] = []): Laid {
     const sizes = items.map((i) => size(i, this.way));
     const tall = Math.max(this.way.across, ...sizes.map((s) => s.h));
     let at = x;
     let ends: Ends = from;
     items.forEach((item, n) => {
       const s = sizes[n] ?? { w: this.way.along, h: this.way.across };
-      const laid = this.item(item, label, at, y + (tall - s.h) / 2, ends);
+      const laid = this.item(item, label, at, y + (tall - s.h) / 2, ends, arms);
       at += laid.w + this.way.gap;
       ends = { from: laid.ends, label: "" };
     });
     return { ends: ends.from, w: Math.max(0, at - x - this.way.gap), h: tall, mid: y + tall / 2 };
   }
 
-  private item(item: GraphItem, label: string, x: number, y: number, from: Ends): Laid {
+  private item(item: GraphItem, label: string, x: number, y: number, from: Ends, arms: readonly Arm[]): Laid {
     const name = String(item["name"] ?? item["event"] ?? item.is);
+    const place = `${label}${name}`;
     const branches = branchesOf(item);
-    if (!branches.length) return this.box(item, name, label, x, y, from);
+    if (!branches.length) return this.box({ place, name, kind: item.is, x, y, arms }, from);
+    const choice = item.is === "if" || item.is === "match" ? this.choices++ : -1;
     const joined = item.is === "batch" || item.is === "each";
     const s = size(item, this.way);
     if (joined)
       this.frames.push({
-        key: `${label}${name}`,
+        key: place,
         x,
         y,
         w: s.w - (item.is === "batch" ? TO_JOIN : 0),
@@ -116,15 +130,16 @@ class Layout {
       });
     let inner = y + (joined ? this.way.side : 0);
     const ends: string[] = [];
-    for (const b of branches) {
-      const prefix = item.is === "batch" ? `${label}${name}.${b.key}/` : `${label}${name}/`;
-      const laid = this.chain(b.items, prefix, x + (joined ? this.way.lead : 0), inner, { from: from.from, label: b.label || from.label });
+    for (const [branch, b] of branches.entries()) {
+      const prefix = item.is === "batch" ? branchLabel(place, b.key) : labelOf(place);
+      const within = choice < 0 ? arms : [...arms, { of: choice, branch }];
+      const laid = this.chain(b.items, prefix, x + (joined ? this.way.lead : 0), inner, { from: from.from, label: b.label || from.label }, within);
       ends.push(...(b.items.length ? laid.ends : from.from));
       inner += laid.h + this.way.beside;
     }
     if (item.is === "batch") {
-      const key = this.unique(`${label}${name}!join`);
-      const join: Join = { key, x: x + s.w - 18, y: y + s.h / 2, of: branches.length, parts: ends };
+      const key = this.unique(`${place}!join`);
+      const join: Join = { key, x: x + s.w - 18, y: y + s.h / 2, of: branches.length, parts: ends, frame: place };
       this.joins.push(join);
       for (const e of ends) this.edges.push({ from: e, to: key, label: "" });
       return { ends: [key], w: s.w, h: s.h, mid: join.y };
@@ -132,11 +147,11 @@ class Layout {
     return { ends, w: s.w, h: s.h, mid: y + s.h / 2 };
   }
 
-  private box(item: GraphItem, name: string, label: string, x: number, y: number, from: Ends): Laid {
-    const key = this.unique(`${label}${name}`);
-    this.boxes.push({ key, name, kind: item.is, x, y, branch: label });
+  private box(box: Omit<Box, "key">, from: Ends): Laid {
+    const key = this.unique(box.place);
+    this.boxes.push({ ...box, key });
     this.link(from, key);
-    return { ends: [key], w: this.way.along, h: this.way.across, mid: y + this.way.across / 2 };
+    return { ends: [key], w: this.way.along, h: this.way.across, mid: box.y + this.way.across / 2 };
   }
 }
 
@@ -201,12 +216,12 @@ export function planeOf(graph: Graph, down = false): Plane {
   let w = 0;
   graph.chains.forEach((c, n) => {
     const event = whenOf(c as Record<string, unknown>);
-    const label = event ? `when${n}/` : "";
+    const label = event ? labelOf(`when${n}`) : "";
     let x = 18;
     let from: Ends = { from: [], label: "" };
     if (event) {
       const key = `@${event}`;
-      layout.boxes.push({ key, name: event, kind: "when", x, y, branch: "" });
+      layout.boxes.push({ key, name: event, kind: "when", x, y, place: key, arms: [] });
       from = { from: [key], label: "" };
       x += way.along + way.gap;
     }

@@ -6,6 +6,7 @@ import { LongText, Values } from "../values";
 import { Visible } from "../visible";
 import { EFFECTS } from "../generated/words";
 import { clock, count, exactTime, grouped } from "../words";
+import { ancestors } from "../ids";
 import { AskedAgain, Changes, Told } from "../told";
 import { nameOf, wordsOf } from "./tree";
 import type { RunView as RunState } from "../generated/types";
@@ -140,9 +141,7 @@ export function Panel({ step, state, total, fork, record, close, text }: Props) 
 }
 
 function agentsOf(step: Step, state: RunState): string[] {
-  if (!step.path) return [];
-  const parts = step.path.split("/");
-  return parts.flatMap((_, n) => state.children.find((c) => c.path === parts.slice(0, n + 1).join("/"))?.agent ?? []);
+  return ancestors(step.path).flatMap((path) => state.children.find((c) => c.path === path)?.agent ?? []);
 }
 
 function Section({ title, children }: { title: string; children: preact.ComponentChildren }) {

@@ -1,11 +1,12 @@
 /** The flow's picture: what happened is solid, what has not is dashed; arrow keys walk it, and the same is there as a list. */
 import { signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
+import { placeOf } from "../ids";
 import { ticking } from "../live";
 import { Icon } from "../ui";
 import { visible } from "../visible";
 import { duration, gist, rough } from "../words";
-import { H, planeOf, type Box, type Join } from "./layout";
+import { H, planeOf, type Arm, type Box, type Join } from "./layout";
 import type { RunView as RunState } from "../generated/types";
 import type { Graph, Step } from "../types";
 
@@ -27,9 +28,6 @@ const phone = matchMedia("(max-width: 640px)");
 const down = signal(phone.matches);
 phone.addEventListener("change", (e) => (down.value = e.matches));
 
-/** A call's id without its counts: `if#0/ask#1` and `if#1/ask#0` are the same place. */
-const placeOf = (id: string): string => id.replace(/#\d+/g, "").replace(/\[\d+\]/g, "");
-
 interface Seen {
   look: Look;
   text: string;
@@ -37,14 +35,11 @@ interface Seen {
   times: number;
 }
 
-function seenAt(box: Box, steps: Map<string, Step[]>, over: boolean, taken: Set<string>): Seen {
-  const key = box.key.replace(/~\d+$/, "");
-  const found = steps.get(key) ?? [];
+function seenAt(box: Box, steps: Map<string, Step[]>, over: boolean, taken: readonly Arm[]): Seen {
+  const found = steps.get(box.place) ?? [];
   const step = found.findLast((s) => s.status === "waiting") ?? found.findLast((s) => s.status === "running") ?? found.at(-1) ?? null;
   if (!step) {
-    const skipped =
-      over ||
-      (box.branch !== "" && [...taken].some((t) => t !== box.branch && parent(t) === parent(box.branch) && /\bif|match/.test(box.branch)));
+    const skipped = over || box.arms.some((a) => taken.some((t) => t.of === a.of) && !taken.some((t) => t.of === a.of && t.branch === a.branch));
     return { look: skipped ? "not taken" : "not reached", text: skipped ? "not taken" : "not reached", step: null, times: 0 };
   }
   const times = found.length;
@@ -63,8 +58,6 @@ function seenAt(box: Box, steps: Map<string, Step[]>, over: boolean, taken: Set<
     times,
   };
 }
-
-const parent = (branch: string): string => branch.replace(/[^/]*\/$/, "");
 
 interface Props {
   state: RunState;
@@ -92,7 +85,7 @@ export function Picture({ state, steps, selected, select }: Props) {
   }, [plane]);
   if (!plane) return null;
   const over = ["completed", "cancelled", "stopped"].includes(state.status);
-  const taken = new Set([...by.keys()].map((k) => k.slice(0, k.lastIndexOf("/") + 1)).filter(Boolean));
+  const taken = plane.boxes.filter((b) => by.has(b.place)).flatMap((b) => b.arms);
   const seen = new Map(plane.boxes.map((b) => [b.key, seenAt(b, by, over, taken)]));
   const passed = (key: string): boolean => {
     const s = seen.get(key);
@@ -223,7 +216,7 @@ function curve(x1: number, y1: number, x2: number, y2: number): string {
 const fitted = (text: string, most: number): string => visible(text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
 function countIn(key: string, joins: Join[], passed: (k: string) => boolean): string {
-  const join = joins.find((j) => j.key.startsWith(`${key}!join`));
+  const join = joins.find((j) => j.frame === key);
   return join ? `· ${join.parts.filter(passed).length} of ${join.of} done` : "";
 }
 

@@ -1,5 +1,6 @@
 /** The conversation of a run's own agent, told from its records: who said what and when, and what each reply asked for. */
 import { filesIn } from "../file_refs";
+import { isCallOf } from "../ids";
 import { gist, json } from "../words";
 import type { Recorded, Step } from "../types";
 
@@ -115,7 +116,7 @@ const isFile = (value: unknown): boolean => typeof value === "object" && value !
 
 function replyOf(seq: number, record: Recorded["record"], x: Reply, steps: readonly Step[], terms: boolean): Message {
   const step = steps.find((s) => s.first_seq === seq && (s.kind === "model" || s.kind === "summary"));
-  const calls = step?.call_id ? steps.filter((s) => !s.path && CALLS.has(s.kind) && isOf(s.call_id, step.call_id)) : [];
+  const calls = step?.call_id ? steps.filter((s) => !s.path && CALLS.has(s.kind) && isCallOf(s.call_id, step.call_id)) : [];
   const summary = record.t === "summarised";
   return {
     ...NONE,
@@ -135,5 +136,3 @@ function replyOf(seq: number, record: Recorded["record"], x: Reply, steps: reado
 }
 
 const CALLS = new Set(["tool", "agent"]);
-/** `2.1` is a call of reply `2`; `2.1/…` is not. */
-const isOf = (call: string, reply: string): boolean => call.startsWith(`${reply}.`) && !call.includes("/");

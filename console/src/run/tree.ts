@@ -1,4 +1,5 @@
 /** The steps as rows: a nested agent's below its call, collapsed ones left out, what is being written at the end of its agent. */
+import { labelOf, ownPart } from "../ids";
 import { json } from "../words";
 import type { RunView as RunState, ModelCallView as Thinking } from "../generated/types";
 import type { Step } from "../types";
@@ -15,7 +16,7 @@ export interface Line {
 
 /** `3.0/1.0` → `1.0`: where it is inside its agent; the rail shows the rest. Of a flow's step the words beside its name say it. */
 export const address = (step: Step): string =>
-  step.kind === "writing" || step.place.length ? "" : step.call_id.slice(step.call_id.lastIndexOf("/") + 1).replace(/!.*$/, "");
+  step.kind === "writing" || step.place.length ? "" : ownPart(step.call_id);
 
 /** What was running when the run ended, or only read when a cancel came, was cut off there: nobody writes that down. */
 function cutOff(steps: Step[]): Step[] {
@@ -82,7 +83,7 @@ function writing(t: Thinking, n: number): Step {
     first_seq: 0,
     last_seq: 0,
     kind: "writing",
-    call_id: t.path ? `${t.path}/…` : "…",
+    call_id: `${labelOf(t.path)}…`,
     name: "model",
     agent: t.agent,
     text: "writing…",

@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { memo } from "../memo";
+import { isCallOf } from "../ids";
 import { useKeys } from "../keys";
 import { ticking } from "../live";
 import { go, to } from "../router";
@@ -349,7 +350,7 @@ export function textOf(step: Step, lines: Line[]): { text: string; mono: boolean
   const { text, quoted } = wordsOf(step);
   if (step.kind === "model" && !text) {
     const calls = lines
-      .filter((l) => l.step.path === step.path && l.step.kind !== "residue" && l.step.kind !== "undo" && l.step.call_id.startsWith(`${step.call_id}.`))
+      .filter((l) => l.step.kind !== "residue" && l.step.kind !== "undo" && isCallOf(l.step.call_id, step.call_id))
       .map((l) => l.step.name);
     return {
       text:
