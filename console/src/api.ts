@@ -125,9 +125,7 @@ export type Right = "control" | "decide" | "halt" | "admin";
 export function denied(right: Right): string {
   const who = me.value;
   if (!who) return "you are not logged in";
-  if (RIGHTS[who.role]?.includes(right)) return "";
-  // A right on some runs: the server knows on which.
-  if (who.grants.some((grant) => RIGHTS[grant.split(" ")[0] ?? ""]?.includes(right))) return "";
+  if (who.rights.includes(right)) return ""; // perhaps on some runs only: the server knows on which
   const roles = Object.keys(RIGHTS).filter((r) => RIGHTS[r]?.includes(right));
   return `you are ${who.role}; this needs ${roles.join(" or ")}`;
 }

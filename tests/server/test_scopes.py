@@ -191,6 +191,7 @@ async def test_who_was_granted_an_agent_sees_and_decides_its_runs_and_no_others(
 async def test_whoever_reads_everything_decides_only_where_it_was_granted(place: Place) -> None:
     own, other = place.item, place.question
     async with person(place, role="viewer", grants=["approver of agent:refunds"]) as client:
+        assert (await client.get("me")).json()["rights"] == ["decide", "read"]
         assert len((await client.get("runs")).json()["items"]) == 4
         answer = await client.post(
             f"interrupts/{at(other['ref'])}/answer", json={"digest": other["digest"], "value": {"ok": 1}}

@@ -81,6 +81,21 @@ async def test_a_tool_without_words_of_its_own_is_named_with_its_arguments() -> 
         ]  # fmt: skip
 
 
+async def test_a_sentence_says_whether_its_object_begins_with_the_name_of_a_tool() -> None:
+    agent = Agent("lost", model=ScriptedModel([call("lost", order_id="4417")], "done"), tools=[lost])
+    both = clerk(call("mail", to="bo"), call("refund", order_id="4417", cents=1))
+    async with Runtime("memory://", [agent, both]) as rt:
+        await rt.answer(await asked(rt, agent, "which"), {"choice": "run"}, by="ana")
+        run = await rt.start(both, "refund", by="shop")
+        await run.wait(30)
+        for item in await rt.inbox(run=run.id):
+            await rt.approve(item, by="ana")
+        begins = {entry.told.what: entry.told.tool for entry in await rt.audit(wanted=AuditFilter(by="ana"))}
+    assert begins == {
+        "mail to bo": "mail", "refund 1 of order 4417": "", "whether it happened: lost order_id 4417 → run": "",
+    }  # fmt: skip
+
+
 async def test_a_table_has_no_formulas_and_a_heading() -> None:
     agent = clerk(call("mail", to="bo"))
     async with Runtime("memory://", [agent]) as rt:

@@ -18,15 +18,14 @@ const GLYPHS: Record<string, string> = {
 /** Who, what, to which call, with which words. */
 export function Sentence({ entry: e }: { entry: AuditEntry }) {
   const t = e.told;
-  const named = e.tool && t.what.startsWith(e.tool);
   return (
     <span class="au-said">
       <b>
         <Visible text={t.who} />
       </b>{" "}
       <Visible text={t.did} />{" "}
-      {named ? <code><Visible text={e.tool} /></code> : null}
-      <Visible text={named ? t.what.slice(e.tool.length) : t.what} />
+      {t.tool ? <code><Visible text={t.tool} /></code> : null}
+      <Visible text={t.what.slice(t.tool.length)} />
       {t.changes.map((c, n) => (
         <span key={c.name}>
           {n ? ", " : ": "}

@@ -13,6 +13,7 @@ from adjourn.bodies.sync_verbs import SyncVerbs
 from adjourn.core.action_digest import question_digest
 from adjourn.core.call import had_begun
 from adjourn.core.codec import plain
+from adjourn.core.decision_effects import LOST
 from adjourn.core.duration import Duration, seconds
 from adjourn.core.files import FILE, File, described, is_ref, media_type_of
 from adjourn.core.ids import again_id, check_chosen
@@ -424,7 +425,9 @@ class ToolContext:
     def _answer(self, key: str) -> Any:
         answer = self._memo[key]
         if "expired" in answer:
-            raise InterruptClosed(key, answer["expired"], "no answer will come")
+            lost = answer["expired"]
+            expired = lost == LOST["expired"]
+            raise InterruptClosed(key, lost, "no answer will come", expired=expired)
         return answer["value"]
 
     def _said(self, payload: Any) -> Any:

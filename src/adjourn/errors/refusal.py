@@ -104,19 +104,23 @@ class AlreadyDecided(Conflict):
 
 class InterruptClosed(Conflict):
     """The interrupt expired, was resolved by an event, or its run ended. Not a person's
-    decision."""
+    decision. `expired`, for the body that asked: nobody answered in time."""
 
     consequence = "nothing was recorded"
     interrupt_id: str
     why: str
+    expired: bool
 
-    def __init__(self, interrupt_id: str, why: str, consequence: str = "") -> None:
+    def __init__(
+        self, interrupt_id: str, why: str, consequence: str = "", *, expired: bool = False
+    ) -> None:
         super().__init__(
             f"interrupt {bare(interrupt_id)} is closed: {why}",
             consequence=consequence,
             interrupt_id=interrupt_id,
             why=why,
         )
+        self.expired = expired
 
 
 class StaleDecision(Conflict):

@@ -45,7 +45,7 @@ def answered(context: ToolContext, shown: dict[str, Any], params: dict[str, Any]
         schema = cast("dict[str, Any]", params.get("requestedSchema") or {"type": "object"})
         said = context.pause_for(TYPE, shown, resume_to="self", answer_schema=schema)
     except InterruptClosed as closed:
-        if "expired" in closed.why:
+        if closed.expired:
             return {"action": "cancel"}
         return {"action": "decline"}
     return {"action": "accept", "content": said}

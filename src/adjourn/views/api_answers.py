@@ -239,14 +239,16 @@ class ProgramView(msgspec.Struct, frozen=True, kw_only=True):
 
 class Me(msgspec.Struct, frozen=True, kw_only=True):
     """Who asks. `grants`: what they may do with some runs, beyond what the role allows everywhere.
-    `tenant`: only its runs are there for them. `link`: they came by the link of this start of the
-    server. `now`: the server's time. `store`: where the runs are, as `--db` takes it; empty for who may
-    not control all runs, and for a store in memory."""
+    `rights`: what they may do at least with some runs. `tenant`: only its runs are there for them.
+    `link`: they came by the link of this start of the server. `now`: the server's time. `store`:
+    where the runs are, as `--db` takes it; empty for who may not control all runs, and for a store
+    in memory."""
 
     name: str
     role: Role
     groups: tuple[str, ...]
     grants: tuple[str, ...]
+    rights: tuple[str, ...]
     tenant: str
     csrf: str
     link: bool

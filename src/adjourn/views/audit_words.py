@@ -108,8 +108,8 @@ class ArgumentChange(msgspec.Struct, frozen=True):
 
 
 class AuditSentence(msgspec.Struct, frozen=True):
-    """The parts of a sentence. `who` did `did` to `what`; `changes` and `note` belong to it. `void`:
-    it was recorded, and why it did not count."""
+    """The parts of a sentence. `who` did `did` to `what`, which begins with the name of `tool` unless
+    that is ""; `changes` and `note` belong to it. `void`: it was recorded, and why it did not count."""
 
     who: str
     did: str
@@ -118,6 +118,7 @@ class AuditSentence(msgspec.Struct, frozen=True):
     note: str = ""
     refused: str = ""
     void: str = ""
+    tool: str = ""
 
     def __str__(self) -> str:
         text = " ".join(part for part in (self.who, self.did, self.what) if part)
@@ -161,7 +162,19 @@ def sentence(line: AuditLine) -> AuditSentence:
         changes=_changes(opening, record),
         note=str(entry.get("note") or entry.get("reason") or _hook_said(record)),
         refused=refused,
+        tool=_tool(entry, opening),
     )
+
+
+def _tool(entry: Mapping[str, Any], opening: Any) -> str:
+    """The tool whose name the object begins with, as `_what` writes it."""
+    if isinstance(opening, Asked):
+        listed_call = not opening.phrase and opening.kind not in KINDS
+        check = shown_kind(opening.kind, opening.payload) == CHECK
+        return opening.tool if listed_call and not check else ""
+    if not isinstance(opening, Suspended) and (entry.get("interrupt") or entry.get("hook")):
+        return str(entry.get("tool") or "")
+    return ""
 
 
 def _unnamed(entry: Mapping[str, Any]) -> str:

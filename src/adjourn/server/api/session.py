@@ -12,7 +12,7 @@ from adjourn.server.rights import Identity
 from adjourn.server.schemas import KEY, ref, thing
 from adjourn.stores.address import file_of, is_postgres, without_password
 from adjourn.views.api_answers import DONE, Me, Ok
-from adjourn.views.words import Role
+from adjourn.views.words import RIGHTS, Role
 
 
 def me(who: Identity, runtime: Runtime) -> Me:
@@ -26,6 +26,7 @@ def me(who: Identity, runtime: Runtime) -> Me:
         role=role,
         groups=who.groups,
         grants=tuple(map(str, who.grants)),
+        rights=tuple(sorted(right for right in RIGHTS["admin"] - {"none"} if who.may(right))),
         tenant=who.tenant,
         csrf=who.csrf,
         link=who.local,
