@@ -49,6 +49,19 @@ def test_the_page_is_close_to_the_source(legs: list[dict[str, Any]]) -> None:
     assert not far, "\n".join([advice, *far])
 
 
+SAYINGS = ("Rooms that import each other in a circle: ", "An HTTP approve reads the interrupt ")
+
+
+def test_what_the_page_promises_is_what_was_found(legs: list[dict[str, Any]]) -> None:
+    written, now = (
+        [line for line in text.splitlines() if line.startswith(SAYINGS)]
+        for text in (PAGE.read_text("utf-8"), page(legs))
+    )
+    assert written == now, "run `python -m tests.house.house_page`"
+    assert [line for line in now if "none. " in line]
+    assert [line for line in now if "1 time(s)" in line and "0 time(s)" in line]
+
+
 def test_no_rooms_import_each_other_in_a_circle() -> None:
     assert not cycles(room_edges())
     assert cycles(frozenset({("a", "b"), ("b", "c"), ("c", "a"), ("d", "a"), ("a", "e")})) == {"a", "b", "c", "d"}

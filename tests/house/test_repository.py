@@ -4,9 +4,11 @@ import ast
 import json
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
+from tests.house.test_parameters import MOST
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "adjourn"
@@ -134,3 +136,14 @@ def test_lock_files_carry_no_addresses() -> None:
         if path.name in {"package-lock.json", "npm-shrinkwrap.json"}:
             packages = json.loads(path.read_text("utf-8")).get("packages", {})
             assert not [name for name, entry in packages.items() if "resolved" in entry], path.relative_to(ROOT)
+
+
+def test_contributors_are_told_the_sizes_that_are_checked() -> None:
+    told = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("| **Size.**")[2].partition("|\n")[0]
+    widths = [tomllib.loads((ROOT / name).read_text("utf-8")) for name in ("src/ruff.toml", "pyproject.toml")]
+    wide, wider = widths[0]["lint"]["pycodestyle"], widths[1]["tool"]["ruff"]["lint"]["pycodestyle"]
+    assert f"at most {FILE_LINES} lines, a function {FUNCTION_LINES} " in told
+    assert f"a line of `src` {wide['max-line-length']} " in told
+    assert f"any other {wider['max-line-length']}." in told
+    assert "at most six parameters" in told
+    assert MOST == 6
