@@ -126,6 +126,30 @@ async def test_every_decision_may_be_sent_again(admin: Client, program: str, ver
     assert (first.status_code, first.json()) == (again.status_code, again.json()) == (200, {"seq": first.json()["seq"]})
 
 
+@pytest.mark.parametrize(("verb", "body", "other"), [
+    ("comment", {"text": "is it paid?"}, {"text": "it is"}), ("assign", {"to": "lena"}, {"to": "lars"}),
+    ("snooze", {"until": 1e11}, {"until": 0}),
+])  # fmt: skip
+async def test_what_is_left_on_an_item_is_left_once(
+    admin: Client, verb: str, body: dict[str, Any], other: dict[str, Any]
+) -> None:
+    item = await admin.waiting("refunds")
+    path, key = f"interrupts/{at(item['ref'])}/{verb}", {"Idempotency-Key": "once"}
+    answers = await asyncio.gather(*(admin.post(path, json=body, headers=key) for _ in range(5)))
+    assert [a.status_code for a in answers] == [200] * 5
+    lines = (await admin.get(f"runs/{item['run_id']}/audit")).json()["items"]
+    assert [line["verb"] for line in lines].count(verb) == 1
+    reused = await admin.post(path, json=other, headers=key)
+    assert (reused.status_code, reused.json()["code"]) == (409, "request_reused")
+
+
+async def test_a_chapter_is_begun_once(admin: Client) -> None:
+    run = (await admin.waiting("refunds"))["run_id"]
+    key = {"Idempotency-Key": "once"}
+    answers = [await admin.post(f"runs/{run}/chapter", json={"reason": "long"}, headers=key) for _ in range(2)]
+    assert [(a.status_code, a.json()) for a in answers] == [(200, answers[0].json())] * 2
+
+
 async def test_a_request_is_remembered_by_another_server(address: str) -> None:
     key = {"Idempotency-Key": "k"}
     async with serving(address, programs(), port=0, name="ana") as one, Client(one, one.token) as client:

@@ -218,7 +218,9 @@ class DecisionVerbs(CommandDelivery):
         waited = self.store.now() - interrupt.opened_at
         self.worker.advancer.meter.answered(command.verdict, waited)
 
-    async def assign(self, interrupt_id: str | Interrupt, to: str, *, by: str) -> None:
+    async def assign(
+        self, interrupt_id: str | Interrupt, to: str, *, by: str, request_id: str = ""
+    ) -> None:
         """Give an item to a person or a group; an earlier assignment ends. Raises
         `InterruptClosed` for what is decided.
 
@@ -226,10 +228,13 @@ class DecisionVerbs(CommandDelivery):
             interrupt_id: its id if that is unique, its ref, or the `Interrupt` itself.
             to: the person's name, or `group:NAME`; empty: it is taken back.
             by: who assigns it.
+            request_id: the same again with the same id is left once.
         """
-        await self._leave(interrupt_id, "assign", by, to=to)
+        await self._leave(interrupt_id, "assign", by, request_id, to=to)
 
-    async def snooze(self, interrupt_id: str | Interrupt, until: float, *, by: str) -> float:
+    async def snooze(
+        self, interrupt_id: str | Interrupt, until: float, *, by: str, request_id: str = ""
+    ) -> float:
         """Hide an item from the inbox of one person until a time. Returns when it is shown again:
         at the latest 15 minutes before it expires. Others see it as before, and neither its expiry
         nor its escalation moves.
@@ -238,24 +243,28 @@ class DecisionVerbs(CommandDelivery):
             interrupt_id: its id if that is unique, its ref, or the `Interrupt` itself.
             until: in seconds since 1970; 0: show it again now.
             by: who does not want to see it.
+            request_id: the same again with the same id is left once.
         """
-        return await self._leave(interrupt_id, "snooze", by, until=until)
+        return await self._leave(interrupt_id, "snooze", by, request_id, until=until)
 
-    async def comment(self, interrupt_id: str | Interrupt, text: str, *, by: str) -> None:
+    async def comment(
+        self, interrupt_id: str | Interrupt, text: str, *, by: str, request_id: str = ""
+    ) -> None:
         """Write a comment about an item, open or decided. It is a line of the audit.
 
         Args:
             interrupt_id: its id if that is unique, its ref, or the `Interrupt` itself.
             text: the comment.
             by: who writes it.
+            request_id: the same again with the same id is left once.
         """
-        await self._leave(interrupt_id, "comment", by, text=text)
+        await self._leave(interrupt_id, "comment", by, request_id, text=text)
 
     async def _leave(
-        self, interrupt_id: str | Interrupt, verb: "NoteVerb", by: str, **what: Any
+        self, interrupt_id: str | Interrupt, verb: "NoteVerb", by: str, request: str, **what: Any
     ) -> float:
         from adjourn.stores.item_note import ItemNote
 
         found = await self.interrupt(interrupt_id)
         note = ItemNote(verb, found.local, by, **what)
-        return await self.store.annotate(found.run_id, note, origin=self.origin)
+        return await self.store.annotate(found.run_id, note, request=request, origin=self.origin)

@@ -284,22 +284,22 @@ class Run(Generic[T]):
         """
         return await self._rt.erase(self.id, by=by, reason=reason, whole=whole, scrub=scrub)
 
-    async def continue_as_new(self, *, by: str, why: str = "") -> int:
-        """Begin a new chapter of this run, so that whoever reads it next begins there; the number
-        of its record.
+    async def continue_as_new(self, *, by: str, why: str = "", request_id: str = "") -> int:
+        """Begin a new chapter of this run: who reads it next begins there. Returns its record's number.
 
-        It stays the same run: its id, what people are asked, what can be undone, what was used and
-        agreed. Nothing may be in flight: wait until it rests, or pause it. Raises `Refused`
-        otherwise. A run that has become very long does it by itself.
+        It stays the same run. Nothing may be in flight: wait until it rests, or pause it. Raises
+        `Refused` otherwise. A run that has become very long does it by itself.
 
         Args:
             by: who does it.
             why: what for.
+            request_id: the same again with the same id is the same chapter.
         """
         if not by:
             raise Invalid("continue_as_new needs by=: who does it")
         check_outside("begin a chapter")
-        return await self._rt.store.chapter(self.id, by=by, why=why, origin=self._rt.origin)
+        how = {"request": request_id, "origin": self._rt.origin}
+        return await self._rt.store.chapter(self.id, by=by, why=why, **how)
 
     async def hold(self, *, by: str, reason: str = "", lift: bool = False) -> None:
         """Put it under a legal hold: it is neither erased nor pruned; see `Runtime.hold`.

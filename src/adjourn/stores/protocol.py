@@ -327,17 +327,17 @@ class Journals(Protocol):
         """
         ...
 
-    async def chapter(self, run: str, *, by: str = "", why: str = "", origin: str = "") -> int:
-        """Begin a new chapter of a run that no worker drives and in which no call runs. Returns the
-        number of its record.
-
-        It says all that the records before it mean, as they are in this transaction. Raises
-        `UnknownRun` and `Refused`; a refusal is a line of the audit, like the chapter itself.
+    async def chapter(
+        self, run: str, *, by: str = "", why: str = "", request: str = "", origin: str = ""
+    ) -> int:
+        """Begin a new chapter of a run that no worker drives and in which no call runs; the number
+        of its record. It says all that the records before it mean, as they are in this transaction.
+        Raises `UnknownRun` and `Refused`; a refusal is a line of the audit, like the chapter.
 
         Args:
             run: the run's id.
             why: the reason.
-            by, origin: who does it, and from where, for the audit.
+            by, request, origin: who does it, by which request, and from where.
         """
         ...
 
@@ -475,25 +475,25 @@ class Lists(Protocol):
         """
         ...
 
-    async def annotate(self, run: str, note: "ItemNote", *, origin: str = "") -> float:
+    async def annotate(
+        self, run: str, note: "ItemNote", *, request: str = "", origin: str = ""
+    ) -> float:
         """Keep a note; the time that it is for: of a snooze, when the item is shown again; else 0.
 
         Every note, also a refused one, is a line of the run's audit in the same transaction; a
-        comment is nowhere else. A snooze hides the item from who asked for it only, and ends
-        15 minutes before the item expires. Raises `UnknownRun`, `RunErased`,
-        `UnknownInterrupt`, `Invalid`, and, for what is not open any more, `InterruptClosed` unless
-        it is a comment.
+        comment is nowhere else. A snooze is for who asked for it, and ends 15 minutes before the
+        item expires. Raises `UnknownRun`, `RunErased`, `UnknownInterrupt`, `Invalid`, and, for what
+        is not open any more, `InterruptClosed` unless it is a comment.
 
         Args:
             run: the run's id.
             note: what is left, and by whom.
-            origin: from where, for the audit.
+            request, origin: by which request, which leaves it once, and from where.
         """
         ...
 
     async def marks(self, items: Sequence[tuple[str, str]]) -> "dict[tuple[str, str], ItemMark]":
-        """What is on these items now, by run and id inside the run. Those that have nothing on
-        them are left out.
+        """What is on these items now, by run and id inside the run, if there is anything.
 
         Args:
             items: the ids of runs, each with an interrupt's id inside that run.

@@ -196,16 +196,21 @@ class Ruled:
                 check_blobs(run, (one,), await self.blobs(run, named))
         return await self._write(commands.delivering(run, command, request, origin, at), ring=run)
 
-    async def annotate(self, run: str, note: ItemNote, *, origin: str = "") -> float:
+    async def annotate(
+        self, run: str, note: ItemNote, *, request: str = "", origin: str = ""
+    ) -> float:
         """See `Store.annotate`."""
-        return await self._write(noting.annotating(run, note, origin), ring=run)
+        return await self._write(noting.annotating(run, note, request, origin), ring=run)
 
-    async def chapter(self, run: str, *, by: str = "", why: str = "", origin: str = "") -> int:
+    async def chapter(
+        self, run: str, *, by: str = "", why: str = "", request: str = "", origin: str = ""
+    ) -> int:
         """See `Store.chapter`."""
+        wanted = chapters.ChapterRequest(run, by, why, request, origin)
         draft = await self._draft(run)
-        seq = await self._write(chapters.beginning(run, by, why, origin, draft), ring=run)
+        seq = await self._write(chapters.beginning(wanted, draft), ring=run)
         if seq is None:  # somebody has written meanwhile
-            seq = await self._write(chapters.beginning(run, by, why, origin), ring=run)
+            seq = await self._write(chapters.beginning(wanted), ring=run)
         return seq
 
     async def _draft(self, run: str) -> chapters.Draft | None:

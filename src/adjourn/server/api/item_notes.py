@@ -55,7 +55,7 @@ async def assign(c: ApiRequest) -> Any:
             consequence="it was not assigned",
             advice=f"name a person, or a group as {GROUP}NAME",
         )
-    await c.rt.assign(found, to, by=c.who.name)
+    await c.rt.assign(found, to, by=c.who.name, request_id=c.request_id)
     return await _marked(c, found)
 
 
@@ -63,7 +63,7 @@ async def assign(c: ApiRequest) -> Any:
 async def snooze(c: ApiRequest) -> Any:
     """Hide it from your inbox until a time; 0: show it again. Its expiry does not move."""
     found = await decidable(c)
-    await c.rt.snooze(found, c.body["until"], by=c.who.name)
+    await c.rt.snooze(found, c.body["until"], by=c.who.name, request_id=c.request_id)
     return await _marked(c, found)
 
 
@@ -71,7 +71,7 @@ async def snooze(c: ApiRequest) -> Any:
 async def comment(c: ApiRequest) -> Any:
     """Write a comment about it; it is a line of the audit."""
     found = await decidable(c)
-    await c.rt.comment(found, c.body["text"], by=c.who.name)
+    await c.rt.comment(found, c.body["text"], by=c.who.name, request_id=c.request_id)
     return await _marked(c, found)
 
 

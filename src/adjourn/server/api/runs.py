@@ -333,7 +333,9 @@ async def erase_run(c: ApiRequest) -> Any:
 async def begin_chapter(c: ApiRequest) -> Any:
     """Continue as new; nothing may be in flight."""
     run = await c.rt.get(c.path["run"])
-    return Done(seq=await run.continue_as_new(by=c.who.name, why=c.body.get("reason", "")))
+    why = c.body.get("reason", "")
+    seq = await run.continue_as_new(by=c.who.name, why=why, request_id=c.request_id)
+    return Done(seq=seq)
 
 
 @run_verb("accept", "decide", ref(AcceptedChanges), thing(("digest",), digest=DIGEST))

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import msgspec
+
+from adjourn.core.action_digest import digest
 from adjourn.core.codec import is_finite
 from adjourn.core.ids import public_id
 from adjourn.core.records import Asked
@@ -9,6 +12,7 @@ from adjourn.errors import (
     AdjournError,
     InterruptClosed,
     Invalid,
+    RequestReused,
     RunErased,
     UnknownInterrupt,
     UnknownRun,
@@ -19,21 +23,24 @@ from adjourn.stores.rules.names import check_names
 from adjourn.stores.rules.reads_and_writes import ReadRequest
 from adjourn.stores.rules.sheet import Sheet
 from adjourn.stores.rules.transaction import RecordedRefusal, StoreRule
-from adjourn.stores.run_row import RunRow
+from adjourn.stores.run_row import RunRow, keyed_digest
 
 LONGEST = 10_000
 """Characters of a comment."""
 
 
-def annotating(run: str, note: ItemNote, origin: str) -> StoreRule:
+def annotating(run: str, note: ItemNote, request: str, origin: str) -> StoreRule:
     """See `ItemNotes.annotate`."""
-    ask = ReadRequest(run, named=(note.interrupt,), openings=True, audit=(run,))
-    return StoreRule(ask, lambda sheet: annotate(sheet, run, note, origin))
+    ask = ReadRequest(run, named=(note.interrupt,), openings=True, audit=(run,), request=request)
+    return StoreRule(ask, lambda sheet: annotate(sheet, run, note, request, origin))
 
 
-def annotate(sheet: Sheet, run: str, note: ItemNote, origin: str) -> float | RecordedRefusal:
+def annotate(
+    sheet: Sheet, run: str, note: ItemNote, request: str, origin: str
+) -> float | RecordedRefusal:
     """See `ItemNotes.annotate`."""
     check_names(by=note.by, to=note.to, interrupt=note.interrupt, text=note.text)
+    check_names(request_id=request)
     if len(note.text) > LONGEST or (note.verb == "comment" and not note.text.strip()):
         raise Invalid(f"a comment must have 1 to {LONGEST} characters, got {len(note.text)}")
     if not is_finite(note.until):
@@ -54,26 +61,38 @@ def annotate(sheet: Sheet, run: str, note: ItemNote, origin: str) -> float | Rec
     found = sheet.interrupt(note.interrupt)
     if found is not None and isinstance(opening := sheet.opening(found.seq), Asked):
         said["tool"] = opening.tool
-    if refusal := _refusal(sheet, row, found, note):
+    wanted = keyed_digest(row.salt, digest("note", *msgspec.structs.astuple(note)))
+    old = sheet.request(request) if request else None
+    if old is not None and found is not None and old[1] == wanted:
+        return _until(sheet, found, note)
+    refusal = RequestReused(request) if old is not None else _refusal(sheet, row, found, note)
+    if refusal:
         sheet.audited(run, {**said, "refused": str(refusal)})
         return RecordedRefusal(refusal)
     assert found is not None
     until = _until(sheet, found, note)
-    if note.verb == "assign":
-        said["to"] = note.to
-        found.assigned = note.to
-    elif note.verb == "snooze":
-        said["until"] = round(until, 3)
-        found.snoozed = {name: at for name, at in found.snoozed.items() if name != note.by}
-        if until:
-            found.snoozed[note.by] = until
-    else:
-        said["note"] = note.text
+    said |= _left(found, note, until)
     sheet.audited(run, {name: value for name, value in said.items() if value != ""})
+    if request:
+        sheet.put_request(request, row.seq, wanted)
     if note.verb != "comment":
         sheet.put_interrupt(found)
+    if request or note.verb != "comment":
         sheet.save(row)
     return until
+
+
+def _left(found: InterruptRow, note: ItemNote, until: float) -> dict[str, Any]:
+    """Leave a note on an item; what the audit says of it."""
+    if note.verb == "assign":
+        found.assigned = note.to
+        return {"to": note.to}
+    if note.verb == "comment":
+        return {"note": note.text}
+    found.snoozed = {name: at for name, at in found.snoozed.items() if name != note.by}
+    if until:
+        found.snoozed[note.by] = until
+    return {"until": round(until, 3)}
 
 
 def _verb(note: ItemNote) -> str:

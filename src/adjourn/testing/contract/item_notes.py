@@ -2,11 +2,24 @@
 
 import pytest
 
-from adjourn.core.records import Decided, Parked
-from adjourn.errors import InterruptClosed, Invalid, UnknownInterrupt, UnknownRun
+from adjourn.core.records import Decided, Parked, Said
+from adjourn.errors import (
+    InterruptClosed,
+    Invalid,
+    RequestReused,
+    UnknownInterrupt,
+    UnknownRun,
+)
 from adjourn.stores.item_note import BEFORE_EXPIRY, ItemMark, ItemNote
 from adjourn.stores.protocol import Filter, Store
-from adjourn.testing.contract.fixtures import ContractFixtures, approval, begin, commit, replied
+from adjourn.testing.contract.fixtures import (
+    ContractFixtures,
+    approval,
+    begin,
+    commit,
+    replied,
+    started,
+)
 from adjourn.testing.fake_clock import FakeClock
 
 RUN, ITEM = "r1", "1.0?0"
@@ -47,6 +60,41 @@ class Annotating(ContractFixtures):
         assert await store.marks([(RUN, ITEM)]) == {}
         assert await store.inbox(Filter(assigned=mine)) == []
         assert len(await store.inbox(Filter(assigned=("", *mine)))) == 1
+
+    @pytest.mark.parametrize(
+        ("note", "other"),
+        [
+            (assigned("erik"), assigned("ben")),
+            (
+                ItemNote("comment", ITEM, "ana", text="hi"),
+                ItemNote("comment", ITEM, "ana", text="ho"),
+            ),
+            (snoozed(1e12), snoozed(1e11)),
+        ],
+        ids=["assign", "comment", "snooze"],
+    )
+    async def test_a_note_of_one_request_is_left_once_and_another_of_it_is_refused(
+        self, store: Store, note: ItemNote, other: ItemNote
+    ) -> None:
+        await self._open(store)
+        first = await store.annotate(RUN, note, request="k")
+        await store.annotate(RUN, assigned("zoe", by="ben"))
+        assert await store.annotate(RUN, note, request="k") == first
+        with pytest.raises(RequestReused):
+            await store.annotate(RUN, other, request="k")
+        lines = [line.entry for line in await store.audit(RUN)]
+        left = [line for line in lines if line["verb"] == note.verb and line["by"] == "ana"]
+        assert len([line for line in left if "refused" not in line]) == 1
+        assert (await store.marks([(RUN, ITEM)]))[RUN, ITEM].assigned == "zoe"
+
+    async def test_a_chapter_of_one_request_is_begun_once(self, store: Store) -> None:
+        await store.create(started(RUN))
+        seq = await store.chapter(RUN, by="ana", why="long", request="k")
+        await store.deliver(RUN, Said(text="hi", by="ana"))
+        assert await store.chapter(RUN, by="ana", why="long", request="k") == seq
+        with pytest.raises(RequestReused):
+            await store.chapter(RUN, by="ana", why="other", request="k")
+        assert len(await store.load(RUN, seq)) == 1
 
     async def test_a_snoozed_item_is_hidden_from_one_person_until_its_time(
         self, store: Store, clock: FakeClock
