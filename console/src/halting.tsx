@@ -338,7 +338,7 @@ function Lifting({ halt, close }: { halt: Halt; close: () => void }) {
   const [key] = useState(intent);
   const found = scopeOf(scopes.value, halt.scope);
   const others = halts.value.filter((h) => h.scope !== halt.scope);
-  const off = offline.value || denied("halt") || (!reason.trim() ? "say why it may go on: it is recorded" : "");
+  const off = offline.value || denied("halt") || (!reason.trim() ? "say why it may continue: it is recorded" : "");
   const send = (): void => {
     if (off || busy) return;
     setBusy(true);

@@ -99,7 +99,7 @@ export function SwitchPage() {
           <b>
             <Visible text={who?.name ?? ""} />
           </b>
-          , {who?.role}. The link that you opened would make you whoever started this server, for all pages of this browser. What you decide
+          , {who?.role}. The link that you opened would log you in as the person who started this server, for all pages of this browser. What you decide
           then is recorded under that name.
         </p>
         <div class="row wrap">

@@ -49,7 +49,7 @@ function Page() {
     default:
       return (
         <main>
-          <Empty icon="search" title="There is no such page" whole>
+          <Empty icon="search" title="Page not found" whole>
             <div class="row center">
               <Button look="p" onClick={() => go("/runs")}>
                 See the runs

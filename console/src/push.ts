@@ -16,7 +16,7 @@ export function unable(): string {
       : "this browser takes no messages from pages";
   }
   if (Notification.permission === "denied") return "messages of this page are blocked; allow them in the browser's settings of this page";
-  if (me.value?.link) return "log in with a key of your own: the link of this start is nobody in particular";
+  if (me.value?.link) return "log in with a key of your own: the link of this start belongs to no person in particular";
   return "";
 }
 

@@ -121,7 +121,7 @@ test("a value that does not fit its schema is still shown and sent as it is unti
   );
   assert.equal(at(form, "n").input, '"four"');
   assert.equal(at(form, "e").choices.length, 2);
-  assert.match(fault(form, "n") ?? "", /must be whole number/);
+  assert.match(fault(form, "n") ?? "", /must be an integer/);
 });
 
 test("a question without a schema takes a text, a number, yes or no, or JSON, and says which", () => {
@@ -155,7 +155,7 @@ test("schemas that refer to themselves end", () => {
 
 test("types are described in words", () => {
   const about = (name: string): string => describe((REFUND as Map<string, Map<string, Json>>).get("properties")!.get(name), REFUND);
-  assert.equal(about("cents"), "whole number · > 0");
+  assert.equal(about("cents"), "integer · > 0");
   assert.equal(about("currency"), "one of EUR, NOK, 5");
   assert.equal(about("tags"), "list of text");
   assert.equal(about("to"), "group · or null");

@@ -25,9 +25,9 @@ test("an escalated item says for whom it is now, and until when", () => {
   const then = "then denied by expiry, 14:05";
   assert.equal(
     escalatedWords(item({ ref: "r", escalated: true, groups: ["finance", "leads"] }), then),
-    "Nobody decided it in time. It is now for finance or leads; then denied by expiry, 14:05.",
+    "No one decided it in time. It is now for finance or leads; then denied by expiry, 14:05.",
   );
-  assert.match(escalatedWords(item({ ref: "r", escalated: true }), then), /for anybody who may decide/);
+  assert.match(escalatedWords(item({ ref: "r", escalated: true }), then), /for every person who may decide/);
 });
 
 test("the time of a look is sent back exactly as it came", () => {

@@ -29,7 +29,7 @@ DIALOGS: dict[str, tuple[str, ...]] = {
     "inbox/several.tsx": ("^Deny 1 item", "^Denied 1 of 1$"),
     "halting.tsx": ("^Halt$", "^Unhalt tool refund"),
     "pages/people.tsx": ("^Add a person", "^A key for dora$", "^Groups of dora$", "^Keys of dora$", "^Remove dora"),
-    "pages/notices.tsx": ("^Tell somebody of events$", "^ops is told from now on$"),
+    "pages/notices.tsx": ("^Add an endpoint$", "^ops is told from now on$"),
 }
 """The titles of the dialogs in each file of the console."""
 ELSEWHERE = {"run/request.tsx": "test_told.py", "pages/own_notices.tsx": "test_push.py"}
@@ -173,7 +173,7 @@ async def test_those_of_the_settings(browser: Browser, on: World) -> None:
         await dialogs.look("^Remove dora")
         await dialogs.closed()
         await page.get_by_role("button", name="Add…", exact=True).click()
-        await dialogs.look("^Tell somebody of events$")
+        await dialogs.look("^Add an endpoint$")
         await page.get_by_label("A webhook").check()
         await page.get_by_label("Name").fill("ops")
         await page.get_by_role("textbox", name="Address").fill("https://hooks.example.com/adjourn")

@@ -11,7 +11,7 @@ from adjourn.core.records import Decided
 from adjourn.core.schema_evaluator import CHECKS
 
 AT_ONCE = {
-    "type": ("7", "This must be list or group."),
+    "type": ("7", "This must be a list or a group."),
     "minimum": ("4", "At least 5."),
     "maximum": ("10", "At most 9."),
     "exclusiveMinimum": ("0", "More than 0."),
@@ -23,10 +23,10 @@ AT_ONCE = {
     "format": ("banana", "An IPv6 address such as 2001:db8::1."),
     "minItems": ("[1]", "At least 2 in this list."),
     "maxItems": ("[1, 2]", "At most 1 in this list."),
-    "prefixItems": ('["a"]', "[0]: This must be whole number."),
+    "prefixItems": ('["a"]', "[0]: This must be an integer."),
     "allOf": ("4", "At least 5."),
     "required": ("{}", "a: This is needed."),
-    "additionalProperties": ('{"a": "b"}', "a: This must be whole number."),
+    "additionalProperties": ('{"a": "b"}', "a: This must be an integer."),
 }
 BY_THE_SERVER = {
     "uniqueItems": ("[1, 1]", "has non-unique elements"),

@@ -214,7 +214,7 @@ async def test_what_a_halt_and_an_unhalt_need_is_said_at_the_field_before_one_tr
     await page.keyboard.press("Escape")
     await on.rt.halt("tool:refund", by="ana", reason="incident 8")
     await page.get_by_role("button", name="Unhalt tool refund…").click()
-    await expect(dialog.locator(".why-off")).to_have_text("Say why it may go on: it is recorded.")
+    await expect(dialog.locator(".why-off")).to_have_text("Say why it may continue: it is recorded.")
     reason = dialog.get_by_label("Reason, for the record required")
     await expect(reason).to_be_focused()
     await expect(reason).to_have_attribute("aria-required", "true")

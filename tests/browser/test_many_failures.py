@@ -65,7 +65,7 @@ async def test_what_was_escalated_stands_first_and_says_for_whom_and_until_when(
         assert (await rows.nth(1).get_attribute("data-ref") or "").startswith(ordinary)
         said = ana.page.locator("article [data-escalated]")
         await expect(said).to_contain_text(
-            "Nobody decided it in time. It is now for finance or leads; then denied by expiry"
+            "No one decided it in time. It is now for finance or leads; then denied by expiry"
         )
 
 

@@ -129,7 +129,7 @@ async def test_a_decision_that_no_worker_believed_is_told_as_one(browser: Browse
         page = await opened(browser, own, "/inbox?show=decided")
         line = page.locator("a[href*='DEMO-6']")
         await expect(line).to_contain_text("Approved")
-        why = "did not count: not signed by anybody the worker trusts"
+        why = "did not count: not signed by a person whom the worker trusts"
         await expect(line.locator("[data-disowned]")).to_have_text(why)
         # what came of the call came of another decision
         [item] = await own.runtime.inbox(run="DEMO-6")

@@ -114,7 +114,7 @@ async def test_cancel_shows_what_will_be_undone_and_what_cannot_and_does_it(brow
         await expect(page.locator("[data-panel]").get_by_text("Cancelled", exact=True)).to_have_count(1)
         await ana.go("/audit?verb=cancel")
         await page.locator(".au-row").click()
-        await expect(page.locator(".au.open")).to_contain_text("2 undone, 1 left behind: announce")
+        await expect(page.locator(".au.open")).to_contain_text("2 undone, 1 not undone: announce")
     assert own.ledger() == ["create dns", "create lb", "announce soon", "delete lb", "delete dns"]
 
 

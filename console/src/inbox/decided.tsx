@@ -315,7 +315,7 @@ function DecidedRow({ line: l, on, search }: { line: Line; on: boolean; search: 
         <div class="dc-came sm">
           {disowned ? (
             <div class="fail" data-disowned>
-              did not count: not signed by anybody the worker trusts
+              did not count: not signed by a person whom the worker trusts
             </div>
           ) : null}
           {found?.outcome && decided ? (

@@ -24,10 +24,13 @@ export function check(schema: Json | undefined, value: Json, root: Json | undefi
   return found;
 }
 
+const ONE: Record<string, string> = { integer: "an integer", number: "a number", list: "a list", group: "a group" };
+const one = (word: string): string => ONE[word] ?? word;
+
 function scalar(s: Obj, value: Json): string {
   const types = typeof s.get("type") === "string" ? [s.get("type")!] : list(s.get("type"));
   if (types.length && !types.some((t) => fits(text(t), value)))
-    return `This must be ${types.map((t) => WORDS[text(t)] ?? text(t)).join(" or ")}.`;
+    return `This must be ${types.map((t) => one(WORDS[text(t)] ?? text(t))).join(" or ")}.`;
   if (s.has("const") && !equal(s.get("const")!, value)) return `This must be ${write(s.get("const")!)}.`;
   if (s.has("enum") && !list(s.get("enum")).some((v) => equal(v, value))) return "Choose one of the values.";
   if (value instanceof Num) return number(s, value);
@@ -109,7 +112,7 @@ function properties(s: Obj, value: Obj, root: Json | undefined, path: Path, dept
   }
   for (const [name, v] of value) {
     if (known.has(name)) found.push(...check(known.get(name), v, root, [...path, name], depth + 1));
-    else if (s.get("additionalProperties") === false) found.push({ path: [...path, name], message: "There is no such field." });
+    else if (s.get("additionalProperties") === false) found.push({ path: [...path, name], message: "The form has no such field." });
     else if (isObj(s.get("additionalProperties"))) found.push(...check(s.get("additionalProperties"), v, root, [...path, name], depth + 1));
   }
   return found;

@@ -391,9 +391,9 @@ function leaf(shape: Shape, f: Field): Json | Bad {
 
 function whole(typed: string): Num | Bad {
   if (!typed) return { fault: NEEDED };
-  if (/^-?\d+\.\d*$/.test(typed)) return { fault: "A whole number has no decimal point." };
-  if (!/^-?\d+$/.test(typed)) return { fault: "A whole number: digits only, no spaces or commas." };
-  if (!/^-?(0|[1-9]\d*)$/.test(typed)) return { fault: "A whole number does not begin with 0." };
+  if (/^-?\d+\.\d*$/.test(typed)) return { fault: "An integer has no decimal point." };
+  if (!/^-?\d+$/.test(typed)) return { fault: "An integer: digits only, no spaces or commas." };
+  if (!/^-?(0|[1-9]\d*)$/.test(typed)) return { fault: "An integer does not begin with 0." };
   return new Num(typed === "-0" ? "0" : typed);
 }
 

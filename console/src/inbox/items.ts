@@ -140,8 +140,8 @@ export function byUrgency(a: Item, b: Item): number {
 
 /** For whom it is now that nobody decided it in time. `then`: what happens when its time is over, and when that is. */
 export function escalatedWords(i: Item, then: string): string {
-  const whom = i.groups.length ? `for ${i.groups.join(" or ")}` : "for anybody who may decide";
-  return `Nobody decided it in time. It is now ${whom}; ${then}.`;
+  const whom = i.groups.length ? `for ${i.groups.join(" or ")}` : "for every person who may decide";
+  return `No one decided it in time. It is now ${whom}; ${then}.`;
 }
 
 function seatOf(from: Json): Seat {

@@ -100,7 +100,7 @@ export function Notes({ deciding: d, seen, onward }: Props) {
               value={i.assigned}
               onChange={(e) => void leave("assign", { to: e.currentTarget.value })}
             >
-              <option value="">nobody</option>
+              <option value="">no one</option>
               {names(deciders, i.assigned).map((to) => (
                 <option key={to} value={to}>
                   {visible(to === me.value?.name ? `${to} (you)` : nameOf(to))}
@@ -172,7 +172,7 @@ function Thread({ notes }: { notes: Json[] }) {
 
 const WORDS: Record<string, string> = {
   comment: "",
-  unassign: "took back the assignment",
+  unassign: "removed the assignment",
   snooze: "put it off",
   unsnooze: "wanted to see it again",
 };

@@ -71,13 +71,13 @@ export function typeOf(value: Json): string {
   if (value === null) return "null";
   if (typeof value === "string") return "text";
   if (typeof value === "boolean") return "yes or no";
-  if (value instanceof Num) return /^-?\d+$/.test(value.text) ? "whole number" : "number";
+  if (value instanceof Num) return /^-?\d+$/.test(value.text) ? "integer" : "number";
   return Array.isArray(value) ? "list" : "group";
 }
 
 export const WORDS: Record<string, string> = {
   string: "text",
-  integer: "whole number",
+  integer: "integer",
   number: "number",
   boolean: "yes or no",
   array: "list",

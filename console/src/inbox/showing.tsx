@@ -71,7 +71,7 @@ export function Head({ seen, editing, heading }: { seen: Seen; editing: boolean;
       ) : null}
       {i.disowned.length ? (
         <p class="t2 def" data-disowned>
-          Open again: not signed by anybody this worker trusts: <Visible text={i.disowned.join(", ")} />
+          Open again: not signed by a person whom this worker trusts: <Visible text={i.disowned.join(", ")} />
         </p>
       ) : null}
       {seen.open && i.escalated ? (
@@ -267,7 +267,7 @@ function Seats({ item }: { item: Item }) {
         {seats.map((seat, n) => (
           <li key={n} title={seat.rule} data-seat={seat.filledBy || "empty"}>
             <span class="t3">
-              <Visible text={seat.groups.join(" or ") || "anybody"} />
+              <Visible text={seat.groups.join(" or ") || "any approver"} />
               {seat.notRequester ? ", not who asked" : ""}
             </span>{" "}
             {seat.filledBy ? <Visible text={seat.filledBy} /> : "–"}

@@ -267,7 +267,7 @@ function Nothing({ w }: { w: Wanted }) {
             “<Visible text={w.q} />” is in no line
           </>
         ) : (
-          "There is no such line"
+          "Line not found"
         )}{" "}
         with these filters.
       </p>

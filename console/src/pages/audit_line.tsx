@@ -164,7 +164,7 @@ function useCancelled(e: AuditEntry): string {
   if (!run) return "";
   if (run.status !== "cancelled") return `record ${e.seq}; the run is ${run.status} now`;
   const left = run.residue.map((one) => one.tool).join(", ");
-  return `${run.undone.length} undone, ${run.residue.length} left behind${left ? `: ${left}` : ""}`;
+  return `${run.undone.length} undone, ${run.residue.length} not undone${left ? `: ${left}` : ""}`;
 }
 
 export const copyLine = (entry: AuditEntry): void => void copy(json(entry)).then(() => say("Copied."));

@@ -95,7 +95,7 @@ export function Endpoints() {
       {error && !data ? <Failure error={error} again={again} /> : null}
       {data && !data.items.length ? (
         <p class="t2">
-          To nobody yet. A chat room, a mailbox or a program of yours can be told of new approvals, of runs that end, and of halts. A message
+          To no one yet. A chat room, a mailbox or a program of yours can be told of new approvals, of runs that end, and of halts. A message
           says exactly what waits, and never contains a link that decides.
         </p>
       ) : null}
@@ -225,7 +225,7 @@ function AddEndpoint({ close }: { close: () => void }) {
   }
   return (
     <Dialog
-      title="Tell somebody of events"
+      title="Add an endpoint"
       close={close}
       footer={
         <>

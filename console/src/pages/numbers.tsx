@@ -195,7 +195,7 @@ function Figure({ name, value, more, before }: { name: string; value: ComponentC
 function Unanswered({ waits }: { waits: WaitNumbers }) {
   return (
     <>
-      <b>Nobody has answered yet.</b> {waits.open ? `${count(waits.open, "question waits", "questions wait")} for a person now. ` : ""}
+      <b>No answers yet.</b> {waits.open ? `${count(waits.open, "question waits", "questions wait")} for a person now. ` : ""}
       From the first answer on, this shows how long agents waited for it.
       {waits.open ? (
         <div>

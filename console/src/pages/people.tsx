@@ -32,8 +32,8 @@ export function People() {
   const { data, error, again } = useLoaded((s) => get<Page<Person>>("/people", {}, s), []);
   const [asked, setAsked] = useState<Asked | null>(null);
   const [wanted, setWanted] = useState("");
-  const everybody = data?.items ?? [];
-  const shown = everybody.filter((p) => [p.name, p.role, ...p.groups].some((t) => t.toLowerCase().includes(wanted.toLowerCase())));
+  const people = data?.items ?? [];
+  const shown = people.filter((p) => [p.name, p.role, ...p.groups].some((t) => t.toLowerCase().includes(wanted.toLowerCase())));
   const change = (person: Person, role: Role): void => {
     post<Person>("/people/change", { name: person.name, role }).then(
       () => {
@@ -55,9 +55,9 @@ export function People() {
     <section class="card pad stack" aria-labelledby="set-people">
       <div class="row wrap">
         <h2 id="set-people" class="grow">
-          People and programs {data ? <span class="t3">{everybody.length}</span> : null}
+          People and programs {data ? <span class="t3">{people.length}</span> : null}
         </h2>
-        {everybody.length > 5 ? (
+        {people.length > 5 ? (
           <input
             class="inp sans"
             type="search"
@@ -72,8 +72,8 @@ export function People() {
         </Button>
       </div>
       {error && !data ? <Failure error={error} again={again} /> : null}
-      {data && !everybody.length ? (
-        <p class="t2">No users yet: whoever has the link of this server is its admin. Add yourself before you let others in.</p>
+      {data && !people.length ? (
+        <p class="t2">No users yet: each person who has the link of this server is its admin. Add yourself before you let others in.</p>
       ) : null}
       <ul class="told people">
         {shown.map((p) => (
@@ -271,7 +271,7 @@ function Made({ made, close }: { made: NewKey; close: () => void }) {
     <Dialog
       title={`A key for ${made.name}`}
       close={close}
-      lead={<p class="t2">It is shown this once. Whoever has it acts as {made.name}.</p>}
+      lead={<p class="t2">It is shown this once. Each person who has it acts as {made.name}.</p>}
       footer={
         <>
           <span class="grow" />

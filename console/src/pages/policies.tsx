@@ -107,7 +107,7 @@ function Came({ use, most }: { use: RuleUse; most: number }) {
       </div>
       {use.asked > 2 && use.expired * 2 > use.asked ? (
         <div class="sm fail">
-          {many(use.expired)} of {many(use.asked)} expired: nobody looks in time
+          {many(use.expired)} of {many(use.asked)} expired: no one decides in time
         </div>
       ) : null}
     </>

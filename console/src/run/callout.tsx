@@ -25,7 +25,7 @@ function headOf(i: Interrupt): ComponentChildren {
     case "approval":
       return <>Waiting for approval of {tool}</>;
     case "in_doubt":
-      return <>{tool} may have happened: somebody has to say</>;
+      return <>{tool} may have happened: a person has to say</>;
     case "limit":
       return (
         <>
@@ -138,7 +138,7 @@ function Cancelled({ state, lines }: { state: RunState; lines: Line[] }) {
     <Bar
       tone={tone}
       icon={icon}
-      head={said("end") || `${state.residue.length} left behind`}
+      head={said("end") || `${state.residue.length} not undone`}
       lead={<Visible text={said("cancel") && ` · cancelled ${said("cancel")}`} />}
       text={<Visible text={state.residue.map(left).join(" · ")} />}
     />
@@ -227,7 +227,7 @@ function Waiting({ i, more, state, lines }: { i: Interrupt; more: number; state:
               <span class="mono">
                 <Visible text={busy[0] ?? ""} />
               </span>{" "}
-              goes on meanwhile.
+              continues meanwhile.
             </>
           ) : null}
         </>
@@ -235,7 +235,7 @@ function Waiting({ i, more, state, lines }: { i: Interrupt; more: number; state:
       text={
         <>
           Asked <Time at={i.opened_at} /> ·{" "}
-          {i.groups.length ? i.groups.join(", ") : i.kind === "approval" ? "any approver" : "anybody who may decide"}
+          {i.groups.length ? i.groups.join(", ") : i.kind === "approval" ? "any approver" : "every person who may decide"}
           {i.approvers > 1 ? ` · ${i.approvers} must agree` : ""}
           {i.expires_at ? (
             <>

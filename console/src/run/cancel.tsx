@@ -126,7 +126,7 @@ export function CancelDialog({ run, steps, close, pause }: { run: Run; steps: St
       </label>
       <p class="sm t3 gap-top">
         Kept: {count(steps.filter((s) => s?.status === "completed" || s?.kind === "model").length, "finished step")} and all text.
-        Cancelling cannot be taken back, but you can fork from any step.
+        Cancelling cannot be undone, but you can fork from any step.
       </p>
     </Dialog>
   );

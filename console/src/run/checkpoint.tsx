@@ -44,7 +44,7 @@ export function Checkpoint({ run }: { run: Run }) {
           </span>
         ) : null}
       </div>
-      <h3>{ENDED.includes(run.status) ? "Check it" : "Check it, or go on elsewhere"}</h3>
+      <h3>{ENDED.includes(run.status) ? "Check it" : "Check it, or continue elsewhere"}</h3>
       <Command text={`adjourn checkpoint verify ${name}`} />
       {run.status === "waiting" ? (
         <Command text={`adjourn checkpoint show ${name}`} />

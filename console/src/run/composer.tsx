@@ -37,7 +37,7 @@ export function Composer({ run, questions, field }: { run: Run; questions: Inter
             "done",
             "Said.",
             answer.dropped.length
-              ? `${count(answer.dropped.length, "question was", "questions were")} dropped; the agent goes on with what you said.`
+              ? `${count(answer.dropped.length, "question was", "questions were")} dropped; the agent continues with what you said.`
               : sentence(read),
           );
         },

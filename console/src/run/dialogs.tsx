@@ -36,7 +36,7 @@ export function ResumeDialog({ run, steps, close }: { run: Run; steps: number; c
     <Dialog
       title="Resume"
       close={close}
-      lead={<p class="sm t3">Goes on at step {steps + 1}. Nothing that finished runs again.</p>}
+      lead={<p class="sm t3">Continues at step {steps + 1}. Nothing that finished runs again.</p>}
       footer={
         <>
           <span class="grow" />
@@ -102,7 +102,7 @@ export function ForkDialog({ run, step, close }: { run: Run; step: Step | null; 
       wide
       lead={
         <p class="t2">
-          A new run that begins with everything recorded {record ? `up to record ${record}${step?.first_seq === record ? `, where ${nameOf(step)} begins` : ""}` : "so far"}, and goes on from there. What is
+          A new run that begins with everything recorded {record ? `up to record ${record}${step?.first_seq === record ? `, where ${nameOf(step)} begins` : ""}` : "so far"}, and continues from there. What is
           inherited does not run again; this run stays as it is.
         </p>
       }

@@ -31,7 +31,7 @@ interface Props {
 const PROOFS: Record<string, string> = {
   "as sent": "What went to the model, rebuilt from the journal and checked against its digest. Keys are never recorded.",
   differs: "This is not what was sent: it has another digest than the one that was recorded.",
-  erased: "A turn that was in it was erased since, so nobody can tell whether the rest is as it was sent.",
+  erased: "A turn that was in it was erased since, so it is unknown whether the rest is as it was sent.",
   "not recorded": "Rebuilt from the journal. No digest was recorded with it, so nothing vouches for it.",
 };
 

@@ -197,7 +197,7 @@ function waitingFor(a: Activity): Words {
 function endOf(g: Glance): string {
   const { now: a } = g;
   if (g.erased_at) return `Erased by ${a.by || "someone"}${a.reason ? `: ${a.reason}` : ""}`;
-  if (g.status === "cancelled") return a.more ? `${a.more} left behind` : "Nothing left behind";
+  if (g.status === "cancelled") return a.more ? `${a.more} not undone` : "No residue";
   if (g.status === "stopped") return `Stopped by ${a.reason}`;
   return a.text ? `“${a.text}”` : "";
 }
