@@ -76,8 +76,8 @@ export function AuditPage() {
       </div>
       <Chain newer={newer} />
       <Filters w={w} rows={rows} />
-      <div class="row filters">
-        <div class="seg" role="radiogroup" aria-label="Which entries">
+      <div class="row filters au-only">
+        <div class="seg" role="radiogroup" aria-label="Which lines">
           {ONLY.filter(([word]) => word !== "security" || !denied("admin")).map(([word, name]) => (
             <button
               key={word}
@@ -94,7 +94,7 @@ export function AuditPage() {
         <span class="grow" />
         {newer ? (
           <button type="button" class="newer-runs sm t3" onClick={again}>
-            newer entries, show
+            newer lines, show
           </button>
         ) : null}
         <span class="sm t3 num" data-count>
@@ -162,7 +162,7 @@ function Search({ value }: { value: string }) {
     if (box.current && box.current.value !== value && document.activeElement !== box.current) box.current.value = value;
   }, [value]);
   return (
-    <div role="search" class="search">
+    <div role="search" class="search au-find">
       <label class="field">
         <Icon name="search" />
         <span class="hide">Search the audit</span>
@@ -203,7 +203,7 @@ function Filters({ w, rows }: { w: Wanted; rows: AuditEntry[] }) {
     <button type="button" class="b au-more" aria-expanded={open} onClick={() => setOpen(!open)}>
       {chosen ? `${chosen} ${chosen === 1 ? "filter" : "filters"}` : "Filters"}
     </button>
-    <div class={`au-filters ${open ? "open" : ""}`} role="group" aria-label="Filters">
+    <div class={`au-filters ${open ? "open" : ""} ${filtered(w) ? "set" : ""}`} role="group" aria-label="Filters">
       {NAMES.map(([name, word, of]) => (
         <label key={name}>
           <span class="lb">{word}</span>
@@ -297,7 +297,7 @@ function Export({ w }: { w: Wanted }) {
     }
   };
   return (
-    <label class="b pick">
+    <label class="b pick au-export">
       <span class="hide">Export</span>
       <select aria-label="Export" value="" disabled={busy} onChange={(e) => { const kind = e.currentTarget.value; e.currentTarget.value = ""; void run(kind); }}>
         <option value="">{busy ? "Exporting…" : "Export…"}</option>

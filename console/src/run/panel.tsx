@@ -182,7 +182,7 @@ function PolicyPart({ step, open }: { step: Step; open: boolean }) {
             {step.kind === "undo" ? null : <dt>Undo</dt>}
             {step.kind === "undo" ? null : (
               <dd>
-                {step.undo ? "a cancel takes it back" : step.effect === "read" ? "nothing to undo" : "none: a cancel leaves it behind"}
+                {step.undo ? "a cancel undoes it" : step.effect === "read" ? "nothing to undo" : "none: a cancel does not undo it"}
               </dd>
             )}
           </>
