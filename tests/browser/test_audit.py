@@ -138,7 +138,9 @@ async def test_it_is_readable_at_every_width_and_axe_finds_nothing(browser: Brow
             wide = await page.evaluate("document.documentElement.scrollWidth")
             assert wide <= width, f"{wide} at {width}"
             title = page.get_by_role("heading", name="Audit", exact=True)
-            assert width < 641 or await title.evaluate("e => e.scrollWidth <= e.clientWidth"), f"nothing lies over it at {width}"
+            assert width < 641 or await title.evaluate("e => e.scrollWidth <= e.clientWidth"), (
+                f"nothing lies over it at {width}"
+            )
             for row in await page.locator(".au-row").all():
                 for part in (".au-said", ".au-side", "time"):
                     await expect(row.locator(part)).to_be_visible()
