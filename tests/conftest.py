@@ -15,6 +15,7 @@ from tests.alone import Alone
 from tests.hanging import Hanging
 from tests.images import images
 from tests.lawful import every_plan
+from tests.places import place_for_programs
 from tests.slowest import SlowestFiles
 from tests.stores.postgres.server import postgres  # noqa: F401  # pyright: ignore[reportUnusedImport]  a fixture
 
@@ -47,6 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Hanging())
     if config.getoption("--alone") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Alone())
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(place_for_programs()))
     for name in SECRETS:
         os.environ.pop(name, None)
     config.addinivalue_line(

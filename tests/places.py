@@ -39,6 +39,12 @@ def place() -> Path:
     return next(filter(has_room, memory), disk)
 
 
+def place_for_programs() -> Path:
+    """The folder under which `tmp_path` is: in memory as well, unless nothing that is written there may be run."""
+    found, disk = place(), every_place()[-1]
+    return disk if os.statvfs(found).f_flag & os.ST_NOEXEC else found
+
+
 def new_folder(prefix: str = "adjourn-") -> Path:
     """A new folder in that place. Whoever makes it removes it."""
     return Path(tempfile.mkdtemp(prefix=prefix, dir=place()))
