@@ -134,15 +134,15 @@ async def eventually(look: Callable[[], Awaitable[Any]], so: Callable[[Any], boo
 @asynccontextmanager
 async def world(folder: Path) -> AsyncGenerator[World]:
     database = str(folder / "runs.db")
-    server = await Process.begin(folder, "serve", database, "0")
-    worker = await Process.begin(folder, "work", database)
+    server, worker = await asyncio.gather(
+        Process.begin(folder, "serve", database, "0"), Process.begin(folder, "work", database)
+    )
     async with Runtime(f"sqlite:///{database}", work=False) as rt:
         made = World(folder, server, worker, rt)
         try:
             yield made
         finally:
-            await made.server.end()
-            await made.worker.end()
+            await asyncio.gather(made.server.end(), made.worker.end())
 
 
 class Visit:

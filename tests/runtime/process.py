@@ -17,7 +17,6 @@ from tests.runtime.world import AGENTS, LIMIT, Ledger
 from adjourn import AdjournError, Decision, Runtime, is_paused
 from adjourn.driver.worker_mark import MARK
 from adjourn.stores.address import open_store
-from adjourn.stores.postgres import PostgresStore
 from adjourn.stores.protocol import Store
 from adjourn.stores.sqlite import SQLiteStore
 
@@ -146,6 +145,8 @@ async def said(work: Awaitable[Any]) -> Any:
 def opened(address: str, now: Callable[[], float]) -> Store:
     """A store that goes by a clock of the test's."""
     if address.startswith("postgresql://"):
+        from adjourn.stores.postgres import PostgresStore  # its driver takes a third of a process's beginning
+
         return PostgresStore(address, now)
     return SQLiteStore(address.removeprefix("sqlite:///"), now)
 
