@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.again import TooSlow
 from tests.cli import shop
 from typer.testing import CliRunner
 
@@ -153,7 +154,7 @@ class Pty:
     def _more(self, until: float) -> bool:
         ready, _, _ = select.select([self._fd], [], [], max(0.0, until - time.monotonic()))
         if not ready:
-            raise AssertionError(f"nothing came within {SECONDS} s; so far:\n{self.text}")
+            raise TooSlow(f"nothing came within {SECONDS} s; so far:\n{self.text}")
         try:
             read = os.read(self._fd, 65536)
         except OSError:  # Linux: the other side is closed

@@ -1,13 +1,15 @@
 """Processes of guests for the console's test: `python -m tests.guests.console_rig`.
 
 Everything is imported once. Each line of its input, `[framework, verb, folder]`, is done by a fork of this process, made before
-any thread, event loop or database exists in it; its result is a line of the output.
+any thread, event loop or database exists in it; a line of the output is the folder, and the result. Who still waits there, because
+a test gave up, is in nobody's way.
 """
 
 import asyncio
 import gc
 import json
 import os
+import signal
 import sys
 import traceback
 from collections.abc import AsyncIterator
@@ -79,17 +81,18 @@ def main() -> None:
     set_tracing_disabled(True)
     gc.collect()
     gc.freeze()
-    print(json.dumps("ready"), flush=True)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a fork ended
+    print(json.dumps(["", "ready"]), flush=True)
     for line in sys.stdin:
         framework, verb, folder = json.loads(line)
         if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             try:
                 result: Any = asyncio.run(act(framework, verb, Path(folder)))
             except BaseException:
                 result = traceback.format_exc()
-            os.write(1, json.dumps(result).encode() + b"\n")
+            os.write(1, json.dumps([folder, result]).encode() + b"\n")
             os._exit(0)
-        os.wait()
 
 
 if __name__ == "__main__":

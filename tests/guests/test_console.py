@@ -28,10 +28,14 @@ class Rig:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
 
-    async def answer(self) -> Any:
+    async def answer(self, folder: Path | str) -> Any:
+        """What came of it in this folder; what an attempt before this one asked for may still come, and is left."""
         assert self.process.stdout is not None
         async with asyncio.timeout(LIMIT):
-            return json.loads(await self.process.stdout.readline())
+            while True:
+                where, answer = json.loads(await self.process.stdout.readline())
+                if where == str(folder):
+                    return answer
 
     def ask(self, *command: str) -> None:
         assert self.process.stdin is not None
@@ -46,7 +50,7 @@ async def rig() -> AsyncGenerator[Rig]:
     )  # fmt: skip
     try:
         rig = Rig(process)
-        assert await rig.answer() == "ready"
+        assert await rig.answer("") == "ready"
         yield rig
     finally:
         os.killpg(process.pid, signal.SIGKILL)  # with a fork that waits to be heard
@@ -69,7 +73,7 @@ async def test_pause_here_approve_in_the_console_and_finish_elsewhere_with_words
     folder = tmp_path
     os.mkfifo(folder / "heard")
     rig.ask(framework, "begin", str(folder))
-    began = await rig.answer()
+    began = await rig.answer(folder)
     assert isinstance(began, dict) and began["paused"], (framework, began)
     async with (
         serving(f"sqlite:///{folder}/adjourn.db", port=0, token=True) as server,
@@ -94,7 +98,7 @@ async def test_pause_here_approve_in_the_console_and_finish_elsewhere_with_words
         (folder / "heard").write_bytes(b"heard")
         await expect(page.locator("main.run-page")).to_have_attribute("data-status", "completed")
         await expect(page.get_by_text("All is well.").first).to_be_visible()
-    ended = await rig.answer()
+    ended = await rig.answer(folder)
     assert isinstance(ended, dict) and ended["output"] == "All is well.", (framework, ended)
     [line] = (folder / "ledger").read_text().splitlines()
     assert line == f"{ended['pid']} A1 500" and ended["pid"] != began["pid"]
