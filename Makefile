@@ -34,12 +34,12 @@ demo: $(if $(wildcard $(VENV)/.dev),$(VENV)/.dev,$(VENV)/.run) console
 # A third process uses the time in which two wait for a browser or a database. What is compiled first is compiled once.
 # A process that dies is replaced, three times at most: its test is red, and the others are run.
 test: $(VENV)/.dev mock console browser postgres programs
-	$(BIN)/python -m compileall -q src tests
+	$(BIN)/python -m compileall -q -j 0 src tests
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder --max-worker-restart 3 --alone $(ARGS)
 
 # Nothing but the environment is needed: no Node, no browser, no network.
 test-fast: $(VENV)/.dev
-	$(BIN)/python -m compileall -q src tests
+	$(BIN)/python -m compileall -q -j 0 src
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal --max-worker-restart 0 --fast $(ARGS)
 
 # Each in an environment of its own, .venv-pythons/3.11 and so on.
@@ -47,7 +47,7 @@ test-pythons:
 	@.ci/test-pythons $(ARGS)
 
 crash: $(VENV)/.dev postgres
-	$(BIN)/python -m pytest -q tests/crash tests/runtime/test_soak.py -m crash $(ARGS)
+	$(BIN)/python -m pytest -q tests/crash tests/runtime/test_soak.py tests/server/test_schemathesis.py -m crash $(ARGS)
 
 # 200 runs over four workers of each engine on each store, while workers, engines and databases are killed; a cluster of
 # Restate that loses its nodes; 500 connections to PostgreSQL that are cut.
