@@ -60,6 +60,19 @@ async def test_an_agent_asks_another_over_stdio_and_cannot_answer_for_a_person(c
         assert "a run cannot " in await results(run)
 
 
+@pytest.mark.parametrize("secret", ["short", "", " , "])
+async def test_a_secret_that_is_none_is_told_and_nothing_is_served(command: list[str], secret: str) -> None:
+    server = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "ADJOURN_SECRET": secret},
+    )
+    _, said = await server.communicate()
+    assert server.returncode == 2
+    assert b"ADJOURN_SECRET" in said and b"openssl rand -hex 32" in said and b"Traceback" not in said
+
+
 async def test_an_agent_asks_another_over_http_and_a_persons_answer_goes_all_the_way(command: list[str]) -> None:
     environment = {**os.environ, "ADJOURN_MCP_TOKEN": "t-1"}
     server = await asyncio.create_subprocess_exec(

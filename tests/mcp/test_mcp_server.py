@@ -41,7 +41,7 @@ PAYS = [call("pay", cents=5)], "done"
 
 @asynccontextmanager
 async def served(
-    program: Any, store: Any = None, mode: str = "auto", answer: Any = None, **terms: Any
+    program: Any, store: Any = None, mode: str = "auto", answer: Any = None, secret: str = SECRET, **terms: Any
 ) -> AsyncGenerator[tuple[Client, Runtime]]:
     """A client of a server with this program, in this process. `answer`: what its user says to whatever is asked."""
 
@@ -49,7 +49,7 @@ async def served(
         return ElicitResult(action="accept", content=answer)
 
     async with Runtime(store or MemoryStore(), [program]) as rt:
-        server = McpServer(rt, [program], ServerTerms(by="ana", secret=SECRET, **terms)).server()
+        server = McpServer(rt, [program], ServerTerms(by="ana", secret=secret, **terms)).server()
         callback = None if answer is None else elicited
         async with Client(server, mode=mode, elicitation_callback=callback, cache=None) as client:
             yield client, rt
@@ -126,6 +126,17 @@ async def test_a_question_is_asked_with_sealed_state_and_answered_after_the_serv
             await called(client, request_state=asked.request_state, input_responses=said, arguments={"input": "other"})
         assert text(await called(client, request_state=asked.request_state, input_responses=said)) == "thank you"
         assert len(await rt.runs()) == 1
+
+
+async def test_what_was_sealed_with_an_older_secret_is_opened_while_both_count(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/runs.db"
+    async with served(clerk(*ASKS), store, answer={}) as (client, _):
+        asked = await called(client)
+        assert isinstance(asked, InputRequiredResult) and asked.input_requests is not None
+    said = {key: ElicitResult(action="accept", content={"answer": "blue"}) for key in asked.input_requests}
+    both = f"another secret of thirty-two chars,{SECRET}"
+    async with served(clerk(*ASKS), store, answer={}, secret=both) as (client, _):
+        assert text(await called(client, request_state=asked.request_state, input_responses=said)) == "thank you"
 
 
 @pytest.mark.parametrize("said", [{}, {"other": "blue"}, {"answer": 5}])

@@ -13,6 +13,7 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.errors import AdjournError, Invalid, InvalidDefinition, NotAllowed
 from adjourn.mcp.mcp_tool import KEY, RUN
 from adjourn.mcp.served_run import ServedRun, refused
+from adjourn.runtime.checkpoint import key_ring
 from adjourn.runtime.definition import Definition
 from adjourn.runtime.runtime import Runtime
 
@@ -43,7 +44,8 @@ class ServerTerms(msgspec.Struct, frozen=True, kw_only=True):
         groups: the groups of that person.
         console: the address of the console, for what a person must decide.
         decide: whether a client may decide for that person.
-        secret: seals the state of a run that a client holds; without one, a key of this process.
+        secret: seals the state of a run that a client holds; several, separated by commas: the
+            first seals, all open. Without one, a key of this process.
     """
 
     by: str
@@ -87,7 +89,8 @@ class McpServer:
             "adjourn", version=version("adjourn"), on_list_tools=listed, on_call_tool=self.call
         )
         if self._terms.secret:
-            security = RequestStateSecurity(keys=[self._terms.secret], ttl=STATE_LIFE)
+            keys = list(dict.fromkeys(key_ring(self._terms.secret)))
+            security = RequestStateSecurity(keys=keys, ttl=STATE_LIFE)
         else:
             security = RequestStateSecurity.ephemeral(ttl=STATE_LIFE)
         made.middleware.append(RequestStateBoundary(security, default_audience="adjourn"))

@@ -20,7 +20,7 @@ from adjourn.cli.person import person
 from adjourn.cli.program_loader import programs_of, resources_of
 from adjourn.cli.terminal.console import print_json, remark, say
 from adjourn.errors import Invalid, InvalidDefinition
-from adjourn.runtime.checkpoint import SECRET
+from adjourn.runtime.checkpoint import SECRET, key_ring
 from adjourn.runtime.runtime import Runtime
 
 app = typer.Typer()
@@ -69,6 +69,7 @@ def mcp(
         who = person(db, by, right="decide")
     else:
         who = person(db, by, right="control", what="what a run goes by")
+    key_ring()  # a secret that is none is told before anything is served
     terms = ServerTerms(
         by=who.name,
         groups=who.groups,
