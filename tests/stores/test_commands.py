@@ -63,6 +63,7 @@ DECISIONS: dict[str, Row] = {
     "a result and more": ("approval", {}, no(value={**INSTEAD, "amount": 1}, digest="d"), "InvalidAnswer"),
     "a result and an edit": ("approval", {}, no(value=INSTEAD, edit=EDIT, digest="d"), "InvalidAnswer"),
     "a result where a rule forbids it": ("approval", {"schema": False}, no(value=INSTEAD, digest="d"), "InvalidAnswer"),
+    "an approval where a rule forbids a result": ("approval", {"schema": False}, yes(), ""),
     "a result where no argument may change": ("approval", {"schema": {"const": {}}}, no(value=INSTEAD, digest="d"), ""),
     "a value for an approval": ("approval", {}, says(1), "InvalidAnswer"),
     "a dismissal of an approval": ("approval", {}, no(value=DISMISSED), "InvalidAnswer"),
@@ -77,6 +78,7 @@ DECISIONS: dict[str, Row] = {
     "an agent above it": ("approval", {"under": ("boss",)}, yes("boss"), "NotAllowed"),
     "a rule of the runtime": ("approval", {}, yes("@expiry"), "NotAllowed"),
     "the second time by the same": ("approval", {"votes": [yes()], "gate": (FINANCE, LEGAL)}, yes("BOB"), "AlreadyDecided"),
+    "a denial by one who has agreed": ("approval", {"votes": [yes()], "gate": (FINANCE, LEGAL)}, no("BOB"), ""),
     "under a halt of its tool": ("approval", {"halts": ["tool:pay"]}, yes(), "Halted"),
     "under a halt of its agent": ("approval", {"halts": ["agent:shop"]}, yes(), "Halted"),
     "under a halt of an agent above": ("approval", {"halts": ["agent:boss"], "under": ("boss",)}, yes(), "Halted"),
@@ -86,6 +88,7 @@ DECISIONS: dict[str, Row] = {
     "an edit": ("approval", {}, yes(edit=EDIT), ""),
     "an edit of what is fixed": ("approval", {"schema": {"const": {}}}, yes(edit=EDIT), "InvalidAnswer"),
     "an edit where two must agree": ("approval", {"approvers": 2}, yes(edit=EDIT), "InvalidAnswer"),
+    "no edit where two must agree": ("approval", {"approvers": 2}, yes(), ""),
     "an edit by one where two seats are empty": (
         "approval", {"gate": (FINANCE, LEGAL)}, yes(groups="finance", edit=EDIT), "InvalidAnswer",
     ),
@@ -111,6 +114,7 @@ DECISIONS: dict[str, Row] = {
     "about its undo when it is stuck": ("undo", {"status": Status.STUCK, "undoing": True}, choice("retry"), ""),
     "while it is paused": ("approval", {"status": Status.PAUSED}, yes(), ""),
     "an answer": ("question", {}, says(1), ""),
+    "an answer with a digest": ("question", {}, says(1, digest="e"), ""),
     "an answer under a halt": ("question", {"halts": ["*"]}, says(1), ""),
     "no answer": ("question", {}, no(value=DISMISSED), ""),
     "an approval of a question": ("question", {}, yes(digest=""), "InvalidAnswer"),
@@ -124,6 +128,7 @@ DECISIONS: dict[str, Row] = {
     "that it happened, under a halt": ("in_doubt", {"halts": ["tool:pay"]}, choice("happened"), "Halted"),
     "a choice without one": ("error", {}, says({"amount": 1}), "InvalidAnswer"),
     "a choice that is no choice": ("error", {}, says("retry"), "InvalidAnswer"),
+    "a word that is no choice": ("error", {}, says(["choice"]), "InvalidAnswer"),
     "a retry": ("error", {}, choice("retry"), ""),
     "a retry under a halt": ("error", {"halts": ["*"]}, choice("retry"), "Halted"),
     "a denial of an error": ("error", {}, no(), "InvalidAnswer"),
@@ -140,6 +145,7 @@ DECISIONS: dict[str, Row] = {
     "an event that answers too late": (
         "question", {"event": "e", "expires": NOW}, Emitted(event="e", by="bob"), "InterruptClosed",
     ),
+    "an event that answers in time": ("question", {"event": "e", "expires": LATER}, Emitted(event="e", by="bob"), ""),
     "an event that answers without a seal": (
         "question", {"event": "e", "signed": True}, Emitted(event="e", by="bob"), "NotAllowed",
     ),
@@ -194,6 +200,52 @@ def test_every_row(row: str) -> None:
         assert appended(sheet) == []
     else:
         assert (done, appended(sheet), line["seq"]) == (SEQ + 1, [SEQ + 1], SEQ + 1), getattr(done, "error", "")
+
+
+WHY = {
+    "what came as an event": "the event it was waiting for arrived",
+    "what no longer applies": "it no longer applies",
+    "at its deadline": "it expired",
+    "an answer to a timer": "is waiting for time",
+    "an answer to a wait for an event": "is waiting for an event",
+    "an approval of a question": "must be answered with a value",
+    "a value for an approval": "must be answered with an approval or a denial",
+    "one of another group": "'bob' is in none of the groups that may approve this: finance",
+    "who asked for the run": "'ana' started this run",
+    "a run for which nobody asked": "nobody knows who asked for this run",
+    "a seat that is taken": "still to agree: legal",
+    "a resume of what is not paused": "it is not paused",
+    "a resume of what waits": "answer its interrupts instead",
+}
+
+
+@pytest.mark.parametrize("row", WHY)
+def test_a_refusal_says_why(row: str) -> None:
+    kind, given, command, _ = TABLE[row]
+    done, _ = worked(delivering("r", command, "", "", 0), situation(kind, given))
+    assert WHY[row] in f"{done.error}; {done.error.advice}"
+
+
+TOLD: dict[str, tuple[str, Command, dict[str, Any]]] = {
+    "a decision": ("approval", yes(note="ok"), {"interrupt": I, "verdict": "approve", "note": "ok", "digest": "d", "tool": "pay"}),
+    "a sealed decision": ("approval", yes(seal=SEAL), {"interrupt": I, "verdict": "approve", "digest": "d", "tool": "pay", "kid": "k"}),
+    "an answer": ("question", says("a secret"), {"interrupt": I, "verdict": "value"}),
+    "a pause": ("", PauseAsked(by="bob", reason="wait"), {"reason": "wait"}),
+    "a word": ("", Said(text="a secret", by="bob"), {}),
+    "an event": ("question", Emitted(event="e", value="a secret", by="bob"), {"event": "e", "answers": [I]}),
+    "another event": ("question", Emitted(event="x", by="bob"), {"event": "x", "answers": []}),
+    "an agent that is accepted": ("", Accepted(by="bob", changes=("tool pay",)), {"changes": ["tool pay"]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("row", TOLD)
+def test_the_audit_tells_what_was_decided_and_not_what_was_said(row: str) -> None:
+    kind, command, told = TOLD[row]
+    given: dict[str, Any] = {"event": "e"} if kind == "question" else {} if kind else READY
+    _, sheet = worked(delivering("r", command, "", "", 0), situation(kind, given))
+    line = json.loads(sheet.writes.audit[0].body)
+    around = ("at", "run", "agent", "by", "from", "verb", "seq")
+    assert {name: value for name, value in line.items() if name not in around and value != ""} == told
 
 
 def test_every_kind_of_interrupt_has_rows_that_are_recorded_and_that_are_not() -> None:

@@ -82,6 +82,7 @@ def test_every_row(row: str) -> None:
         return
     done, sheet = worked(rule, seen)
     assert [json.loads(line.body)["t"] for line in sheet.writes.journal] == [tag(name) for name in written]
+    assert done.size == sum(len(line.body) for line in sheet.writes.journal) + sum(len(body) for _, body in seen.tail)
     assert (done.clean, done.records, done.seq) == (
         outcome, [(SEQ + 1, SAID)] if is_behind else [], SEQ + is_behind + len(written),
     )  # fmt: skip
@@ -103,6 +104,7 @@ LANDED: dict[str, tuple[list[Any], int, int, bool]] = {
     "all of it": ([HERE, THERE], SEQ + 2, 0, True),
     "all of it, and more behind it": ([HERE, THERE, SAID], SEQ + 2, 0, True),
     "its facts behind what somebody said": ([SAID, HERE], SEQ + 2, 1, False),
+    "all of it, behind what somebody said": ([SAID, HERE, THERE], SEQ + 3, 1, False),
     "its facts": ([HERE], SEQ + 1, 0, False),
 }
 
@@ -121,6 +123,13 @@ def test_what_has_no_time_yet_has_not_landed() -> None:
     seen.tail = [(SEQ + 1, dump(DONE))]
     done, sheet = worked(commit([DONE], []), seen)
     assert (appended(sheet), done.clean) == ([SEQ + 2], False)
+
+
+def test_what_has_a_time_and_is_not_there_has_not_landed() -> None:
+    seen = read(replace(READY, seq=SEQ + 1))
+    seen.tail = [(SEQ + 1, dump(SAID))]
+    done, sheet = worked(commit([HERE], []), seen)
+    assert (appended(sheet), done.clean, done.records) == ([SEQ + 2], False, [(SEQ + 1, SAID)])
 
 
 # An intent that people stand behind, or not.
@@ -145,6 +154,7 @@ AUTHORITY: dict[str, Authority] = {
     "something else was asked": (DECIDED, opening("question"), [], INTENT, "asked something else"),
     "nobody agreed": (DECIDED, ASKED, [], INTENT, "nobody has agreed"),
     "still open": ({}, ASKED, [YES], INTENT, "its question is open"),
+    "still open, and nobody agreed": ({}, ASKED, [], INTENT, "nobody has agreed"),
     "void": ({"state": "void"}, ASKED, [YES], INTENT, "its question is void"),
     "by one of another group": (DECIDED, ASKED, [replace(YES, groups=("legal",))], INTENT, "has not agreed"),
     "to other arguments": (DECIDED, ASKED, [YES], replace(INTENT, digest="x"), "not what was agreed to"),
