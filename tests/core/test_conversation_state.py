@@ -1,11 +1,29 @@
-"""A thread of messages as a table: what a request made now would contain, and whether one is due."""
+"""A thread of messages as a table: what a request made now would contain, and whether one is due; and what each record of a
+conversation changes in the fold."""
+
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from adjourn.core.conversation_state import root_thread
+from adjourn.core.conversation_state import input_message, input_text, root_thread
 from adjourn.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
-from adjourn.core.records import Broke, Replied, Started
+from adjourn.core.record_parts import BackgroundRequest, Sent
+from adjourn.core.records import (
+    AnyRecord,
+    Broke,
+    Checked,
+    Claimed,
+    Faulted,
+    Replied,
+    Started,
+    Submitted,
+    Summarised,
+    Suspended,
+)
+from adjourn.core.state import State
 from adjourn.core.thread import OUTPUT_TOOL, PendingMessage, Thread, late_result
+from adjourn.core.usage import Usage
 
 STARTED = Started(run="r", kind="agent", program="a", input="go")
 ONE = ToolCall(id="c", tool="pay")
@@ -147,3 +165,84 @@ def test_a_call_that_never_got_its_result_is_answered_when_the_run_has_ended() -
 def test_an_agent_reads_what_became_of_a_call_that_was_queued() -> None:
     assert late_result("pay", {"paid": 5}, "") == "The queued call pay ran; its result: {'paid': 5}"
     assert late_result("pay", None, "denied") == "The queued call pay was not run: denied"
+
+
+# What was recorded behind the beginning of a run, and what the fold says then.
+PAY = Replied(parts=(ONE,))
+FAILED = Faulted(step="model:", error="x")
+HANDED_IN = Submitted(of=BackgroundRequest(key="k", model="m"))
+ASKED_FOR = Suspended(call="model:", i="model:?0", kind="event", key="resp-1")
+REFUSED = "output refused by h: no"
+STATES: dict[str, tuple[list[AnyRecord], dict[str, Any]]] = {
+    "a reply counts": ([Replied(parts=(Text(text="hm"),), usage=Usage(1, 2, 3))], {"tokens": 5, "steps": 1}),
+    "so does one that was cut off": ([Broke(text="h", usage=Usage(1, 2, 3))], {"tokens": 5, "steps": 1}),
+    "so does a summary": ([Summarised(covers=0, usage=Usage(1, 2, 3))], {"tokens": 5, "steps": 1}),
+    "what was sent is kept": ([Replied(parts=(), sent=Sent(bodies={"b": 1}))], {"bodies": {"b"}}),
+    "nothing was sent that is not known": ([Replied(parts=())], {"bodies": set()}),
+    "a reply ends the attempts": ([FAILED, Replied(parts=())], {"faults": []}),
+    "a failure is an attempt": ([FAILED], {"faults": ["model:"]}),
+    "a call that was cut off does not end them": ([FAILED, Broke()], {"faults": ["model:"]}),
+    "a summary ends its own attempts": (
+        [FAILED, Faulted(step="summary:", error="x"), Summarised(covers=0)], {"faults": ["model:"]},
+    ),
+    "the calls of a reply begin": ([Replied(parts=(ONE, TWO))], {"calls": ["1.0 pay", "1.1 ship"], "called": {"pay", "ship"}}),
+    "arguments are those that the model gave": ([PAY], {"args": {}}),
+    "or those that were drawn": ([replace(PAY, drawn={"0": {"id": 7}})], {"args": {"id": 7}}),
+    "or those that the model gave, if another call's were drawn": ([replace(PAY, drawn={"1": {"id": 7}})], {"args": {}}),
+    "a hook lets a call begin, in this epoch": ([PAY, Checked(step="check:1.0", hooks=("h",))], {"checked": 1, "veto": ""}),
+    "a hook vetoes a call": (
+        [PAY, Checked(step="check:1.0", verdict="veto", hooks=("g", "h"), reason="no")],
+        {"checked": 0, "veto": "the hook h says: no"},
+    ),
+    "a hook about a call that there is not": ([Checked(step="check:9.0", hooks=("h",))], {"steps": 0}),
+    "a hook lets an output pass": ([Checked(step="output:", hooks=("h",), upto=1)], {"stop": "", "refused": "", "doubted": False}),
+    "a hook asks about an output": (
+        [Checked(step="output:", verdict="ask", hooks=("h",))], {"stop": "", "refused": "", "doubted": True},
+    ),
+    "a hook refuses an output": (
+        [Replied(parts=(Text(text="a"),), final=True, output="a"), Checked(step="output:", verdict="veto", hooks=("h",), reason="no")],
+        {"stop": REFUSED, "refused": REFUSED, "text": "", "doubted": False},
+    ),
+    "a hook refuses what was said, and what the model said stays": (
+        [Replied(parts=(Text(text="a"),), final=True, output="a"), Checked(step="input:", verdict="veto", hooks=("h",), reason="no")],
+        {"stop": "input refused by h: no", "text": "a"},
+    ),
+    "a request is handed in": ([HANDED_IN], {"submitted": ("", 1, 0, 0, "")}),
+    "its provider names it": ([HANDED_IN, ASKED_FOR], {"submitted": ("resp-1", 1, 1, 0, "")}),
+    "an attempt fails, and it is in flight no more": ([HANDED_IN, FAILED], {"submitted": ("", 0, 0, 0, "")}),
+    "it could not be withdrawn, and is tried again": (
+        [HANDED_IN, Submitted(left="why", again=9.0)], {"submitted": ("", 1, 0, 1, "")},
+    ),
+    "it could not be withdrawn": ([HANDED_IN, Submitted(left="why")], {"submitted": ("", 1, 0, 1, "why")}),
+    "it is over": ([HANDED_IN, Submitted(ended="gone")], {"submitted": None}),
+    "its reply has come": ([HANDED_IN, Replied(parts=())], {"submitted": None}),
+    "what nobody handed in could not be withdrawn": ([Submitted(left="why")], {"submitted": None}),
+    "a wait of what nobody handed in": ([ASKED_FOR], {"submitted": None}),
+}  # fmt: skip
+
+
+def seen(state: State) -> dict[str, Any]:
+    call, known, root = state.live.get("1.0"), state.submitted.get(""), state.threads[""]
+    return {
+        "tokens": state.usage.total_tokens, "steps": state.steps, "bodies": set(state.bodies), "called": set(state.called),
+        "faults": list(state.faults), "calls": [f"{call.id} {call.tool}" for call in state.live.values()],
+        "args": call and call.args, "checked": call and call.checked, "veto": call and call.veto,
+        "stop": state.stop_now, "refused": root.refused, "doubted": root.doubted is not None, "text": root.text,
+        "submitted": known and (known.id, known.epoch, known.polls, known.tries, known.left),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("row", STATES)
+def test_what_a_record_changes_in_the_fold(row: str) -> None:
+    records, expected = STATES[row]
+    state = State().fold_all(enumerate([STARTED, Claimed(epoch=1), *records], 1))
+    found = seen(state)
+    assert {name: found[name] for name in expected} == expected
+
+
+INPUTS: list[tuple[Any, str]] = [("go", "go"), ({"n": 1}, '{"n":1}'), (7, "7"), (None, "null")]
+
+
+@pytest.mark.parametrize(("value", "text"), INPUTS)
+def test_an_input_is_read_as_words(value: Any, text: str) -> None:
+    assert (input_text(value), input_message(value)) == (text, UserMessage(text))
