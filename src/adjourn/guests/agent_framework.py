@@ -20,7 +20,7 @@ from agent_framework import (
     Message,
 )
 from agent_framework._middleware import FunctionMiddlewarePipeline, categorize_middleware
-from pydantic_core import to_json, to_jsonable_python
+from pydantic_core import to_jsonable_python
 
 from adjourn.agent.tool import Tool
 from adjourn.bodies.tool_context import ToolContext
@@ -42,7 +42,7 @@ from adjourn.errors import AdjournError, InvalidDefinition, ModelError
 from adjourn.guests.adopt import Guest, adopted
 from adjourn.guests.guest_files import bytes_of, file_of, made_parts, stowed, with_made
 from adjourn.guests.guest_tool import GuestToolTerms, check_result, recorded
-from adjourn.guests.hot_history import HeardHistory, HotHistory
+from adjourn.guests.hot_history import HeardHistory, HotHistory, as_text
 from adjourn.guests.provider_errors import failure
 from adjourn.guests.pump import pumped
 
@@ -208,13 +208,10 @@ class AgentFrameworkGuest:
     def _call(self, content: Any) -> ToolCall:
         args: Any = content.arguments
         if not isinstance(args, dict):
-            if args:
-                args = content.parse_arguments()
-            else:
-                args = {}
+            args = content.parse_arguments() if args else {}
         given = self._inputs.get(content.name)
         if given is not None and given in args:
-            return ToolCall(id=content.call_id, tool=content.name, args={"input": args[given]})
+            args = cast("Any", {"input": args[given]})
         return ToolCall(id=content.call_id, tool=content.name, args=args)
 
 
@@ -308,10 +305,7 @@ def _result(result: Result, heard: HeardHistory) -> Content:
     if result.files:
         found = _contents(parts_of(result.content), heard)
         return Content.from_function_result(result.call_id, result=found)
-    if isinstance(result.content, str):
-        content = result.content
-    else:
-        content = to_json(result.content).decode()
+    content = as_text(result.content)
     if result.error:
         return Content.from_function_result(
             result.call_id, result=f"error: {content}", exception=content
@@ -340,10 +334,7 @@ class TheirFunction:
     def ours(self, terms: GuestToolTerms) -> Tool:
         """As a tool of ours."""
         tool = self._tool
-        if tool.approval_mode == "always_require":
-            marked = "ask"
-        else:
-            marked = None
+        marked = "ask" if tool.approval_mode == "always_require" else None
         if tool.func is not None:
             check_result(tool.name, tool.func)
         return terms.tool(tool.name, tool.description, dict(tool.parameters()), self._body, marked)

@@ -63,10 +63,7 @@ class GuestToolTerms:
                 advice="let it take a str that adjourn.secrets.seal made, and open that in its body with "
                 "adjourn.secrets.unseal",
             )
-        if name in self.verify:
-            default: EffectName = "verifiable"
-        else:
-            default = "unsafe"
+        default: EffectName = "verifiable" if name in self.verify else "unsafe"
         return GuestTool(
             name,
             description,

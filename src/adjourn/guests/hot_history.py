@@ -10,6 +10,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from pydantic_core import to_json
+
 from adjourn.core.messages import (
     NO_FILES,
     AssistantMessage,
@@ -60,24 +62,14 @@ class HotHistory(Generic[H]):
     def take(self, request: ModelRequest) -> tuple[H, HeardHistory]:
         """The history up to the guest's last reply, and what it has heard since. The history is the
         caller's to change."""
-        messages = request.messages
         kept = self._kept.pop((request.run, request.path), None)
-        if kept is not None:
-            place, details, history = kept
-            if place < len(messages) and self._details(messages[place]) == details:
-                return history, _heard(messages[place + 1 :], request.files)
-        return self._read(messages, request.files)
+        return self._at_hand(kept, request.messages, request.files)
 
     def look(
         self, run: str, path: str, messages: Sequence[Message], files: Mapping[str, bytes]
     ) -> H:
         """The history at the guest's last reply. Look, don't touch: it stays where it is."""
-        kept = self._kept.get((run, path))
-        if kept is not None:
-            place, details, history = kept
-            if place < len(messages) and self._details(messages[place]) == details:
-                return history
-        return self._read(messages, files)[0]
+        return self._at_hand(self._kept.get((run, path)), messages, files)[0]
 
     def keep(self, request: ModelRequest, details: dict[str, Any], history: H) -> None:
         """Remember the history as it is once the reply with these details has been recorded behind
@@ -87,6 +79,19 @@ class HotHistory(Generic[H]):
         self._kept[request.run, request.path] = len(request.messages), details, history
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)
+
+    def _at_hand(
+        self,
+        kept: tuple[int, dict[str, Any], H] | None,
+        messages: Sequence[Message],
+        files: Mapping[str, bytes],
+    ) -> tuple[H, HeardHistory]:
+        """The history that was kept, if it is that of these messages; else it is read from them."""
+        if kept is not None:
+            place, details, history = kept
+            if place < len(messages) and self._details(messages[place]) == details:
+                return history, _heard(messages[place + 1 :], files)
+        return self._read(messages, files)
 
     def _read(
         self, messages: Sequence[Message], files: Mapping[str, bytes]
@@ -111,6 +116,17 @@ class HotHistory(Generic[H]):
         if message.details.get("guest") == self._guest:
             return message.details
         return None
+
+
+def as_text(value: Any) -> str:
+    """An output or a result as a model or a person reads it.
+
+    Args:
+        value: what the framework gave, or what was recorded of it.
+    """
+    if isinstance(value, str):
+        return value
+    return to_json(value, fallback=str).decode()
 
 
 def _heard(messages: Sequence[Message], files: Mapping[str, bytes]) -> HeardHistory:

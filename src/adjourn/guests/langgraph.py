@@ -17,7 +17,6 @@ from typing import Any, cast
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 from langgraph.types import Command, Durability
-from pydantic_core import to_json
 
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.core.files import FILE, parts_of
@@ -38,7 +37,7 @@ from adjourn.errors import AdjournError, InvalidDefinition, ModelError
 from adjourn.guests.adopt import Guest
 from adjourn.guests.guest_files import made_parts, stowed, unstowed, with_made
 from adjourn.guests.guest_tool import GuestTool, GuestToolTerms
-from adjourn.guests.hot_history import HeardHistory, HotHistory
+from adjourn.guests.hot_history import HeardHistory, HotHistory, as_text
 from adjourn.guests.langgraph_blocks import blocks, made_files
 from adjourn.guests.langgraph_held import OURS, Graph, Holder, is_own
 from adjourn.guests.langgraph_hosted import hosted_tools
@@ -300,7 +299,7 @@ class LangGraphGuest:
 
     def _parts(self, state: GraphState, values: dict[str, Any]) -> tuple[ReplyPart, ...]:
         if not state.waits:
-            return (Text(text=_as_text(self._output(values))),)
+            return (Text(text=as_text(self._output(values))),)
         parts: list[ReplyPart] = []
         messages = values.get("messages") or ()
         if messages and isinstance(messages[-1], AIMessage) and (text := _text(messages[-1])):
@@ -361,12 +360,6 @@ def _said(result: ToolResult | None, files: Mapping[str, bytes]) -> Any:
 
 def _text(message: BaseMessage) -> str:
     return str(message.text)
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return to_json(value, fallback=str).decode()
 
 
 class Counted(AsyncCallbackHandler):

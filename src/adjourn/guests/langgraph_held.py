@@ -18,9 +18,9 @@ from langgraph._internal._runnable import RunnableCallable, RunnableSeq
 from langgraph.prebuilt import ToolNode, ToolRuntime
 from langgraph.pregel import Pregel
 from langgraph.types import Command, interrupt
-from pydantic_core import to_json
 
 from adjourn.errors import InvalidDefinition
+from adjourn.guests.hot_history import as_text
 from adjourn.guests.langgraph_functions import HeldFunctions, closed_over
 from adjourn.guests.langgraph_serde import JsonSerde
 from adjourn.guests.langgraph_tool_guard import HELD
@@ -99,21 +99,10 @@ class HeldTools(ToolNode):
     def _output(self, asked: Any, answer: Any) -> Any:
         """What a call gave, as the graph reads it; behind it what a person said meanwhile."""
         content, error = answer["content"], answer["error"]
-        if error:
-            found: list[Any] = []
-        else:
-            found = _own(content, self._serde)
+        found: list[Any] = [] if error else _own(content, self._serde)
         if not found:
-            if error:
-                status = "error"
-            else:
-                status = "success"
-            if "blocks" in answer:
-                text = answer["blocks"]
-            elif isinstance(content, str):
-                text = content
-            else:
-                text = to_json(content).decode()
+            text = answer["blocks"] if "blocks" in answer else as_text(content)
+            status = "error" if error else "success"
             found = [ToolMessage(text, name=asked["name"], tool_call_id=asked["id"], status=status)]
         if said := answer.get("said"):
             found.append(Command(update={self._messages_key: [HumanMessage(said)]}))

@@ -124,10 +124,7 @@ class LangGraphTools:
         asks: Any = "run"
         for _ in range(AGAIN):
             found: Any = await graph.ainvoke(asks, config)
-            if isinstance(found, dict):
-                waits: Any = found.get("__interrupt__", ())
-            else:
-                waits = ()
+            waits: Any = found.get("__interrupt__", ()) if isinstance(found, dict) else ()
             if not waits:
                 return self._given(given, channels)
             asks = Command(resume={wait.id: self._answer(wait, name, context) for wait in waits})
@@ -152,10 +149,7 @@ class LangGraphTools:
         return {**self._config, "configurable": {**self._config.get("configurable", {}), **more}}
 
     def _answer(self, wait: Interrupt[Any], name: str, context: ToolContext) -> Any:
-        if context.approved:
-            asked = frozenset({name})
-        else:
-            asked = frozenset[str]()
+        asked = frozenset({name} if context.approved else ())
         agreed = is_approval(wait.value, asked)
         if agreed is not None:
             return agreed

@@ -26,7 +26,7 @@ from agents import (
 )
 from agents.items import ToolApprovalItem
 from agents.result import RunResultStreaming
-from pydantic_core import to_json, to_jsonable_python
+from pydantic_core import to_jsonable_python
 
 from adjourn.agent.tool import Tool
 from adjourn.core.codec import loads
@@ -53,7 +53,7 @@ from adjourn.guests.guest_files import (
     with_made,
 )
 from adjourn.guests.guest_tool import GuestToolTerms
-from adjourn.guests.hot_history import HeardHistory, HotHistory
+from adjourn.guests.hot_history import HeardHistory, HotHistory, as_text
 from adjourn.guests.openai_agents_content import Item, check_taken, new_files, refusal, user_item
 from adjourn.guests.openai_agents_tools import (
     TheirFunctionTool,
@@ -251,10 +251,7 @@ def _targets(agent: TheirAgent[Any]) -> Iterator[TheirAgent[Any]]:
             yield one
             continue
         reference = getattr(one, "_agent_ref", None)
-        if reference is not None:
-            target = reference()
-        else:
-            target = None
+        target = reference() if reference is not None else None
         if not isinstance(target, TheirAgent):
             raise InvalidDefinition(
                 f"the handoff {one.tool_name!r} of {agent.name!r} does not say which agent "
@@ -305,7 +302,7 @@ class OpenAIAgentsGuest:
             final = await _stopped_by_tools(agent, heard, self._context)
             if final is not None:
                 yield Reply(
-                    (Text(text=_as_text(final)),),
+                    (Text(text=as_text(final)),),
                     Usage(),
                     self.name,
                     stowed(_details(talk.items[before:], talk), request.files),
@@ -364,10 +361,7 @@ class OpenAIAgentsGuest:
         settings = agent.model_settings
         if agent.reset_tool_choice and settings.tool_choice is not None:
             settings = replace(settings, tool_choice=None)
-        if heard.said:
-            guardrails = agent.input_guardrails
-        else:
-            guardrails = []
+        guardrails = agent.input_guardrails if heard.said else []
         return agent.clone(model_settings=settings, input_guardrails=guardrails)
 
     async def _handed(self, agent: TheirAgent[Any], talk: Talk) -> TheirAgent[Any]:
@@ -377,20 +371,11 @@ class OpenAIAgentsGuest:
         target = agent
         for one in agent.handoffs:
             if isinstance(one, Handoff):
-                theirs = one
-            else:
-                theirs = None
-            if theirs:
-                name = theirs.tool_name
-            else:
-                name = Handoff.default_tool_name(cast("Any", one))
-            if name != call["name"]:
-                continue
-            wrapped = RunContextWrapper(self._context)
-            if theirs:
-                target = await theirs.on_invoke_handoff(wrapped, call["arguments"])
-            else:
-                target = cast("Any", one)
+                if one.tool_name == call["name"]:
+                    wrapped = RunContextWrapper(self._context)
+                    target = await one.on_invoke_handoff(wrapped, call["arguments"])
+            elif Handoff.default_tool_name(one) == call["name"]:
+                target = one
         talk.agent = target.name
         talk.items.append(_output(call["call_id"], json.dumps({"assistant": target.name})))
         return target
@@ -400,17 +385,18 @@ class OpenAIAgentsGuest:
         before."""
         whole = cast("list[Item]", to_jsonable_python(run.to_input_list(), exclude_none=True))
         before = len(talk.items)
-        if whole[:before] == to_jsonable_python(talk.items):
-            new, rewritten = whole[before:], False
-        else:
-            new, rewritten = whole, True
+        is_longer = whole[:before] == to_jsonable_python(talk.items)
+        new = whole[before:] if is_longer else whole
         talk.items, talk.agent = whole, run.last_agent.name
         talk.handing = _open_handoff(new, run.interruptions)
-        return {**_details(new, talk), **({"rewritten": True} if rewritten else {})}
+        details = _details(new, talk)
+        if not is_longer:
+            details["rewritten"] = True
+        return details
 
     def _parts(self, run: RunResultStreaming) -> tuple[ReplyPart, ...]:
         if not run.interruptions:
-            return (Text(text=_as_text(run.final_output)),)
+            return (Text(text=as_text(run.final_output)),)
         parts: list[ReplyPart] = []
         if text := _last_words(run):
             parts.append(Text(text=text))
@@ -500,16 +486,10 @@ def _content(result: ToolResult) -> str:
     if result.files:
         text = parts_text(parts_of(result.content))
     else:
-        text = _as_text(result.content)
+        text = as_text(result.content)
     if result.error:
         return f"error: {text}"
     return text
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return to_json(value, fallback=str).decode()
 
 
 def _arguments(raw: str) -> Any:
@@ -559,11 +539,9 @@ def _last_words(run: RunResultStreaming) -> str:
         return ""
     texts: list[str] = []
     for item in run.raw_responses[-1].output:
-        for part in getattr(item, "content", None) or ():
-            texts.append(
-                getattr(part, "text", "") if getattr(item, "type", "") == "message" else ""
-            )
-    return "".join(filter(None, texts))
+        if item.type == "message":
+            texts += [getattr(part, "text", "") for part in item.content]
+    return "".join(texts)
 
 
 def _usage(run: RunResultStreaming) -> Usage:

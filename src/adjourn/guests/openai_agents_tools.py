@@ -54,10 +54,7 @@ class TheirFunctionTool:
     def ours(self, name: str, terms: GuestToolTerms) -> GuestTool:
         """As a tool of ours, by this name."""
         tool = self._tool
-        if tool.needs_approval is True:
-            marked = "ask"
-        else:
-            marked = None
+        marked = "ask" if tool.needs_approval is True else None
         check_result(name, tool.output_json_schema, _function_of(tool))
         return terms.tool(
             name,

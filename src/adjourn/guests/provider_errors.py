@@ -3,9 +3,8 @@
 from typing import Any
 
 from adjourn.errors import ModelError
+from adjourn.models.provider_status import classified, retry_after
 
-TRANSIENT = {408: "timeout", 409: "conflict", 425: "server", 429: "rate_limit"}
-LASTING = {401: "auth", 402: "quota", 403: "auth", 404: "not_found"}
 NAMES = {
     "APITimeoutError": "timeout",
     "TimeoutException": "timeout",
@@ -21,10 +20,7 @@ def failure(name: str, error: BaseException) -> ModelError:
     for one in _causes(error):
         kind, transient = _classify(one)
         if kind:
-            if transient:
-                wait = _retry_after(one)
-            else:
-                wait = None
+            wait = _retry_after(one) if transient else None
             return ModelError(
                 f"{name}: {_said(error)}", transient=transient, retry_after=wait, kind=kind
             )
@@ -44,11 +40,7 @@ def _classify(error: BaseException) -> tuple[str, bool]:
     """Its kind and whether it may pass; "" if it says nothing."""
     status = getattr(error, "status_code", None)
     if isinstance(status, int) and not isinstance(status, bool):
-        if status >= 500:
-            return "server", True
-        if status in TRANSIENT:
-            return TRANSIENT[status], True
-        return LASTING.get(status, "invalid_request"), False
+        return classified(status)
     if isinstance(error, TimeoutError):
         return "timeout", True
     if isinstance(error, ConnectionError):
@@ -61,10 +53,7 @@ def _classify(error: BaseException) -> tuple[str, bool]:
 
 def _retry_after(error: BaseException) -> float | None:
     headers: Any = getattr(getattr(error, "response", None), "headers", None)
-    try:
-        return max(0.0, float(headers["retry-after"]))
-    except (TypeError, KeyError, ValueError):
-        return None
+    return retry_after(headers)
 
 
 def _said(error: BaseException) -> str:

@@ -37,7 +37,7 @@ from pydantic_ai.toolsets import (
     ToolsetTool,
 )
 from pydantic_ai.usage import RunUsage
-from pydantic_core import ValidationError, to_json, to_jsonable_python
+from pydantic_core import ValidationError, to_jsonable_python
 
 from adjourn.agent.toolset import ToolsetContext
 from adjourn.bodies.tool_context import ToolContext
@@ -64,7 +64,7 @@ from adjourn.guests.guest_tool import (
     recorded,
     without_waiting,
 )
-from adjourn.guests.hot_history import HeardHistory, HotHistory
+from adjourn.guests.hot_history import HeardHistory, HotHistory, as_text
 from adjourn.models.pydantic_ai import messages as translate
 from adjourn.models.pydantic_ai.files import check_taken, contents, refusal
 
@@ -199,9 +199,7 @@ def _hear(history: History, heard: HeardHistory) -> None:
     already."""
     if not history or not heard:
         return
-    parts: list[theirs.ModelRequestPart] = []
-    for result in heard.results:
-        parts.append(_result(result, heard))
+    parts: list[theirs.ModelRequestPart] = [_result(result, heard) for result in heard.results]
     if heard.said:
         parts.append(theirs.UserPromptPart(_prompt(heard)))
     last = history[-1]
@@ -220,10 +218,7 @@ def _prompt(heard: HeardHistory) -> Any:
 
 
 def _result(result: ToolResult, heard: HeardHistory) -> theirs.ToolReturnPart[Any]:
-    if result.error:
-        outcome = "failed"
-    else:
-        outcome = "success"
+    outcome = "failed" if result.error else "success"
     content = result.content
     if result.files:
         content = contents(parts_of(content), heard.files)
@@ -259,7 +254,7 @@ def _parts(result: Any) -> tuple[ReplyPart, ...]:
     if isinstance(output, theirs.BinaryContent):
         return ()
     if not isinstance(output, DeferredToolRequests):
-        return (Text(text=_as_text(output)),)
+        return (Text(text=as_text(output)),)
     parts: list[ReplyPart] = []
     if text := _text(result.response):
         parts.append(Text(text=text))
@@ -270,12 +265,6 @@ def _parts(result: Any) -> tuple[ReplyPart, ...]:
 
 def _text(response: theirs.ModelResponse) -> str:
     return "".join(part.content for part in response.parts if isinstance(part, theirs.TextPart))
-
-
-def _as_text(output: Any) -> str:
-    if isinstance(output, str):
-        return output
-    return to_json(output).decode()
 
 
 def _usage(result: Any) -> Usage:
@@ -362,10 +351,7 @@ class PydanticAITools:
         async def body(context: ToolContext, args: dict[str, Any]) -> Any:
             return await self._call(definition, args, context)
 
-        if definition.kind == "unapproved":
-            marked = "ask"
-        else:
-            marked = None
+        marked = "ask" if definition.kind == "unapproved" else None
         check_result(name, definition.return_schema)
         schema = dict(definition.parameters_json_schema)
         return terms.tool(name, definition.description or "", schema, body, marked)

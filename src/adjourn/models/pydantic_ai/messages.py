@@ -40,6 +40,7 @@ from adjourn.core.messages import (
 )
 from adjourn.core.usage import Usage
 from adjourn.errors import Invalid, ModelError
+from adjourn.models.provider_status import classified, retry_after
 from adjourn.models.pydantic_ai.files import check_taken, our_file, prompt, result, their_file
 
 GO_ON = "You were interrupted here. Please go on."
@@ -424,8 +425,6 @@ def _cost(response: theirs.ModelResponse) -> float:
 
 # A failure.
 
-_TRANSIENT = {408: "timeout", 409: "conflict", 425: "server", 429: "rate_limit"}
-_LASTING = {401: "auth", 402: "quota", 403: "auth", 404: "not_found"}
 _ADVICE = {
     "auth": "check the API key and what it may use",
     "quota": "the account's quota or credit is used up",
@@ -466,7 +465,7 @@ def _classify(error: BaseException) -> tuple[str, bool]:
     if isinstance(error, exceptions.ModelContextWindowExceededError):
         return "invalid_request", False
     if isinstance(error, exceptions.ModelHTTPError):
-        return _classify_status(error.status_code)
+        return classified(error.status_code)
     if isinstance(
         error, exceptions.ModelTimeoutError | exceptions.ModelRequestTimeout | TimeoutError
     ):
@@ -480,14 +479,6 @@ def _classify(error: BaseException) -> tuple[str, bool]:
     if isinstance(error, exceptions.UserError):
         return "invalid_request", False
     return _classify_transport(error)
-
-
-def _classify_status(status: int) -> tuple[str, bool]:
-    if status >= 500:
-        return "server", True
-    if status in _TRANSIENT:
-        return _TRANSIENT[status], True
-    return _LASTING.get(status, "invalid_request"), False
 
 
 def _classify_transport(error: BaseException) -> tuple[str, bool]:
@@ -506,10 +497,7 @@ def _classify_transport(error: BaseException) -> tuple[str, bool]:
 
 def _said(error: BaseException) -> str:
     """The provider's own words where it has some."""
-    if isinstance(error, exceptions.ModelAPIError):
-        body = error.body
-    else:
-        body = None
+    body = error.body if isinstance(error, exceptions.ModelAPIError) else None
     while isinstance(body, dict):
         known = cast("dict[str, Any]", body)
         body = known.get("error") or known.get("message")
@@ -530,13 +518,5 @@ def _retry_after(error: BaseException) -> float | None:
     if error.retry_after is not None:
         return error.retry_after
     if isinstance(error, exceptions.ModelHTTPError):
-        headers = error.headers
-    else:
-        headers = None
-    try:
-        seconds = float((headers or {}).get("retry-after", ""))
-    except ValueError:
-        return None
-    if 0 <= seconds < math.inf:
-        return seconds
+        return retry_after(error.headers)
     return None
