@@ -54,10 +54,7 @@ class DecisionResult:
         what = visible(title(interrupt))
         if interrupt.call:
             what = f"{visible(interrupt.call.tool)} {arguments(self.choice.edit or interrupt.call.arguments)}"
-        if self.choice.edit is not None:
-            edited = ", edited"
-        else:
-            edited = ""
+        edited = ", edited" if self.choice.edit is not None else ""
         if self.choice.verb in ("deny", "instead", "dismiss"):
             glyph = ("⊘ ", "")
         else:
@@ -71,10 +68,7 @@ class DecisionResult:
             terminal.print(f"  It stands for {visible(self.choice.stands.text)}.")
         step = self.step
         if step is not None and step.ran and step.took is not None:
-            if step.status == "completed":
-                ran = "ran"
-            else:
-                ran = "ran and failed"
+            ran = "ran" if step.status == "completed" else "ran and failed"
             terminal.print(f"  {visible(step.name)} {ran}, {duration(step.took)}.")
         mark = Text.assemble("  ", visible(interrupt.run_id), " is ", status_mark(self.status))
         say(mark)
@@ -109,41 +103,24 @@ async def record(
 
     Raises what the runtime's verbs raise.
     """
+    said: Any = {"by": by.name, "note": choice.note, "digest": digest, "request_id": request_id}
     if choice.verb == "approve":
         return await rt.approve(
             interrupt.ref,
-            by=by.name,
-            note=choice.note,
-            digest=digest,
             edit=choice.edit,
             scope=choice.scope,
             groups=by.groups,
-            request_id=request_id,
             stands=choice.stands,
+            **said,
         )
     if choice.verb == "deny":
-        return await rt.deny(
-            interrupt.ref,
-            by=by.name,
-            note=choice.note,
-            digest=digest,
-            request_id=request_id,
-            stands=choice.stands,
-        )
+        return await rt.deny(interrupt.ref, stands=choice.stands, **said)
     value = choice.value
     if choice.verb == "instead":
         value = Decision.instead(value, choice.note)
     elif choice.verb == "dismiss":
         value = Decision.dismiss(choice.note)
-    return await rt.answer(
-        interrupt.ref,
-        value,
-        by=by.name,
-        note=choice.note,
-        digest=digest,
-        groups=by.groups,
-        request_id=request_id,
-    )
+    return await rt.answer(interrupt.ref, value, groups=by.groups, **said)
 
 
 async def outcome_of(

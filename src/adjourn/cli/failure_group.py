@@ -48,10 +48,7 @@ class Alike:
             everything: also those that are like it.
             as_json: as data.
         """
-        if everything:
-            number = self.count
-        else:
-            number = 1
+        number = self.count if everything else 1
         if give(as_json, {"ref": self.like.ref, "count": number, "dry_run": True}):
             return
         out().print(f"Would retry {number}: {brief(visible(title(self.like)))}")
@@ -98,43 +95,36 @@ async def look_alike(
 
 def report_retried(done: list[Retried], by: str, like: Interrupt, as_json: bool) -> int:
     """Say what came of each; the code to exit with: 1 if one was refused."""
-    refused = [one for one in done if one.refused]
-    if as_json:
-        print_json([_as_json(one) for one in done])
-        return 1 if refused else 0
-    if recorded := len(done) - len(refused):
+    recorded = sum(not one.refused for one in done)
+    if recorded and not as_json:
         what = brief(visible(title(like)))
         out().print(Text.assemble(("✓ ", "green"), f"Retried {recorded} by {visible(by)}: {what}"))
-    _print_refused(refused)
-    return 1 if refused else 0
+    return _report_refused(done, as_json)
 
 
 def report_decided(done: list[Retried], verb: str, by: str, as_json: bool) -> int:
     """Say what came of each of several items that were decided together; the code to exit with: 1
     if one was refused."""
-    refused = [one for one in done if one.refused]
-    if as_json:
-        print_json([_as_json(one) for one in done])
-        return 1 if refused else 0
-    for one in done:
+    for one in done if not as_json else ():
         if not one.refused:
             said = f"{DONE[verb]} by {visible(by)}: {list_line(one.interrupt).text}"
             out().print(Text.assemble(("✓ ", "green"), said))
-    _print_refused(refused)
+    return _report_refused(done, as_json)
+
+
+def _report_refused(done: list[Retried], as_json: bool) -> int:
+    """Say which were refused, or as JSON what came of each; the code to exit with."""
+    refused = [one for one in done if one.refused]
+    if as_json:
+        print_json([_as_json(one) for one in done])
+    for one in refused if not as_json else ():
+        said = f"{visible(one.interrupt.ref)}: {visible(str(one.refused))}"
+        err().print(Text.assemble(("✗ ", "red"), said))
     return 1 if refused else 0
 
 
-def _print_refused(refused: list[Retried]) -> None:
-    for one in refused:
-        said = f"{visible(one.interrupt.ref)}: {visible(str(one.refused))}"
-        err().print(Text.assemble(("✗ ", "red"), said))
-
-
 def _as_json(one: Retried) -> dict[str, Any]:
-    if one.refused:
-        problem = error_json(one.refused)
-    else:
-        problem = None
+    problem = error_json(one.refused) if one.refused else None
     return {
         "ref": one.interrupt.ref,
         "run_id": one.interrupt.run_id,

@@ -278,32 +278,22 @@ class Foreground:
     def _kill(self) -> None:
         try:
             cancelling = self._view.state.cancel is not None
-            if cancelling:
-                owed = len(cancel_preview(self._view.state).undo)
-            else:
-                owed = 0
+            owed = len(cancel_preview(self._view.state).undo) if cancelling else 0
         except Exception:  # the signal came in the middle of a fold
             owed = 0
         self._view.rest()
         if not self._place.saved:
-            if owed:
-                left = f"{count(owed, 'undo was', 'undos were')} not run. "
-            else:
-                left = ""
+            left = f"{count(owed, 'undo was', 'undos were')} not run. " if owed else ""
             say(
                 Text.assemble(
                     ("✗ Killed. ", "red"), f"{left}The checkpoint that was resumed is as it was."
                 )
             )
             leave(KILLED)
+        what, goes = "Nothing is lost.", "It goes on when a worker starts"
         if owed:
             what = f"{count(owed, 'undo is', 'undos are')} still owed."
-        else:
-            what = "Nothing is lost."
-        if owed:
             goes = "They run when a worker starts"
-        else:
-            goes = "It goes on when a worker starts"
         say(Text.assemble(("✗ Killed. ", "red"), what))
         say(
             Text.assemble(

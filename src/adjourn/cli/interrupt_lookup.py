@@ -46,10 +46,7 @@ async def find_run(rt: Runtime, given: str) -> RunRow:
             raise await did_you_mean(rt.store, unknown) from None
     if len(fitting) == 1:
         return fitting[0]
-    if len(fitting) > LISTED:
-        more = " and more"
-    else:
-        more = ""
+    more = " and more" if len(fitting) > LISTED else ""
     listed = ", ".join(repr(row.id) for row in fitting[:LISTED])
     raise Invalid(
         f"several runs have an id that begins with {given!r}", advice=f"name one: {listed}{more}"

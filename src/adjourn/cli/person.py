@@ -3,6 +3,7 @@ says."""
 
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -97,18 +98,9 @@ def _recognised(address: str, key: str) -> "tuple[bool, Identity | None]":
     users = _users_of(address)
     if users is None:
         return False, None
-    try:
-        if key:
-            found = users.by_key(key)
-        else:
-            found = None
-        if found:
-            known = identity_of(found)
-        else:
-            known = None
-        return bool(users.all()), known
-    finally:
-        users.close()
+    with closing(users):
+        found = users.by_key(key) if key else None
+        return bool(users.all()), identity_of(found) if found else None
 
 
 def deciders(db: str | None) -> list[str]:
@@ -124,12 +116,10 @@ def deciders(db: str | None) -> list[str]:
     if users is None:
         return []
     found: set[str] = set()
-    try:
+    with closing(users):
         for user in users.all():
             if "decide" in RIGHTS.get(cast("Role", user.role), ()):
                 found.update((user.name, *(f"{GROUP}{group}" for group in user.groups)))
-    finally:
-        users.close()
     return sorted(found)
 
 

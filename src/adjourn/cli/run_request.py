@@ -75,10 +75,7 @@ class RunRequest:
     async def begin(self, rt: Runtime, by: str) -> Run[Any]:
         """The run, going on in this process if nothing holds it up."""
         if not self.resume:
-            if self.fresh:
-                before: Any = None
-            else:
-                before = MISSING
+            before: Any = None if self.fresh else MISSING
             if self.after:
                 before = (await find_run(rt, self.after)).id
             return await rt.start(
@@ -128,10 +125,7 @@ def input_of(given: str | None, is_json: bool) -> Any:
         given: the word; `-` reads it from stdin.
         is_json: whether it is JSON rather than text.
     """
-    if given == "-":
-        text = sys.stdin.read()
-    else:
-        text = given
+    text = sys.stdin.read() if given == "-" else given
     if not is_json:
         return text
     if text is None:

@@ -80,10 +80,7 @@ class RunsWatcher:
     def _draw(self, seen: list[RunView]) -> None:
         room = max(3, self._terminal.rows - 3)
         table = run_table(seen[:room], self._rt.store.now(), self._terminal)
-        if len(seen) > room:
-            more = f"{len(seen) - room} more. "
-        else:
-            more = ""
+        more = f"{len(seen) - room} more. " if len(seen) > room else ""
         self._terminal.control(HOME)
         self._terminal.print(*table, Text(f"{more}Live. Ctrl-C leaves.", style=DIM))
         self._terminal.flush()

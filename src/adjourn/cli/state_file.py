@@ -20,9 +20,6 @@ def state_file(address: str, what: str) -> Path:
         or str(Path.home() / ".local" / "state")
     )
     path = file_of(address)
-    if path:
-        place = str(Path(path).resolve())
-    else:
-        place = address
+    place = str(Path(path).resolve()) if path else address
     name = hashlib.sha256(place.encode()).hexdigest()[:16]
     return Path(home) / "adjourn" / f"{what}-{name}.json"

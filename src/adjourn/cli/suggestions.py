@@ -50,10 +50,7 @@ def advice(given: str, known: Iterable[str]) -> str:
     said = meant(given, names).strip()
     if said:
         return said[:1].lower() + said[1:]
-    if len(names) > LISTED:
-        more = " and more"
-    else:
-        more = ""
+    more = " and more" if len(names) > LISTED else ""
     return f"there are: {', '.join(names[:LISTED]) or 'none'}{more}"
 
 

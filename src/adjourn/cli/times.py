@@ -13,10 +13,7 @@ def seconds_until(text: str, now: float) -> float:
     """The seconds from `now` until what `text` says; raises `Invalid` for what is no time, or is
     over."""
     span = span_of(text)
-    if span is None:
-        left = _time(text) - now
-    else:
-        left = span
+    left = _time(text) - now if span is None else span
     if not 0 < left < LONGEST:
         raise Invalid(
             f"{text!r:.40} is not in the future, or too far in it",

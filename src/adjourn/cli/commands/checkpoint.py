@@ -115,10 +115,7 @@ def show(file: File, db: KeyDb = None, as_json: Json = False) -> None:
         f"{saved.usage.total_tokens:,} tok",
         f"signed by key {envelope.kid}" if envelope.mac else "not signed",
     ]
-    if isinstance(saved.input, str):
-        asked = saved.input
-    else:
-        asked = ""
+    asked = saved.input if isinstance(saved.input, str) else ""
     first = next(iter(lines(asked)), "")
     terminal.print(
         Text.assemble(status_mark(state.view), "  ", (first, "bold")),
@@ -144,10 +141,7 @@ def _flags(waiting: list[Interrupt]) -> list[str]:
     else:
         told = "-" if has_secrets(first.answer_schema) else "VALUE"
         flags = ["--answer", next(iter(first.choices), told)]
-    if len(waiting) > 1:
-        named = ["--item", first.ref]
-    else:
-        named = []
+    named = ["--item", first.ref] if len(waiting) > 1 else []
     return [*flags, *named, "--digest", first.digest[:DIGITS]]
 
 
@@ -402,10 +396,7 @@ class SavedDecision:
                 advice="look at it with `adjourn checkpoint show`, and say what you saw with --digest",
             )
         if self.approve:
-            if self.edit:
-                changed = loads(self.edit, what="--edit")
-            else:
-                changed = None
+            changed = loads(self.edit, what="--edit") if self.edit else None
             return {interrupt.id: Decision.approve(self.note, changed)}
         if self.deny:
             return {interrupt.id: Decision.deny(self.note)}
@@ -434,10 +425,7 @@ def _meant(saved: Checkpoint, item: str) -> Interrupt:
 
 def _names_of(interrupt: Interrupt) -> tuple[str, ...]:
     """What a person may write for an interrupt."""
-    if interrupt.call:
-        call = interrupt.call.call_id
-    else:
-        call = interrupt.id
+    call = interrupt.call.call_id if interrupt.call else interrupt.id
     return interrupt.ref, interrupt.id, interrupt.local, call
 
 

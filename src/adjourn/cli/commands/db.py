@@ -347,10 +347,7 @@ def prune(
     )
     if give(as_json, {**msgspec.to_builtins(done), "dry_run": dry_run}):
         return
-    if dry_run:
-        what = "would be pruned"
-    else:
-        what = "pruned"
+    what = "would be pruned" if dry_run else "pruned"
     out().print(f"{count(done.runs, 'run')} {what}, {done.bytes:,} bytes of records.")
     if done.archive and not dry_run and done.runs:
         remark(f"Their checkpoints are in {visible(done.archive)}")

@@ -123,10 +123,7 @@ async def _check(folder: Path, as_json: bool, *, serves: bool, asks: bool) -> No
             controls = HttpControls(on.server)
         else:
             controls = RuntimeControls(on.runtime, who(None))
-        if asks:
-            decider = _decider(on)
-        else:
-            decider = None
+        decider = _decider(on) if asks else None
         checks = DemoChecks(on, controls, lambda line: talk.print(Text(visible(line))), decider)
         await checks.run()
         seconds = round(time.monotonic() - began, 3)

@@ -61,17 +61,13 @@ def fork(
     if answers not in ("reopen", "keep"):
         raise Invalid(f"--answers is 'reopen' or 'keep', not {answers!r}")
     keeps = answers == "keep"
-    if keeps:
-        right: Right = "decide"
-    else:
-        right = "control"
+    right: Right = "decide" if keeps else "control"
     name = person(db, by, right=right, what="keeping people's answers" if keeps else "a fork").name
 
     async def work(rt: Runtime) -> Fork:
         old = await rt.get((await find_run(rt, run)).id)
-        if at is not None:
-            wanted = at
-        else:
+        wanted = at
+        if wanted is None:
             wanted = boundaries(await _records(rt, old.id))[-1]
         made = await old.fork(at, instruction=instruction, answers=answers, by=name)
         return fork_of(await _records(rt, made.id), wanted)

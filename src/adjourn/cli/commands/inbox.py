@@ -197,10 +197,7 @@ def shown_digest(found: FoundInterrupt, choice: Choice) -> str:
     that was not listed. Saying no needs no look.
     """
     interrupt, seen = found.interrupt, found.seen
-    if seen is None:
-        whole = list_line(interrupt).whole
-    else:
-        whole = seen.whole
+    whole = list_line(interrupt).whole if seen is None else seen.whole
     if (
         not whole
         and choice.verb not in ("deny", "dismiss")
@@ -241,14 +238,8 @@ def approve(
     """
     if scope not in ("once", "run"):
         raise Invalid(f"--scope must be 'once' or 'run', got {scope!r}")
-    if scope == "run":
-        width: Literal["once", "run"] = "run"
-    else:
-        width = "once"
-    if edit:
-        edited = _object(edit)
-    else:
-        edited = None
+    width: Literal["once", "run"] = "run" if scope == "run" else "once"
+    edited = _object(edit) if edit else None
 
     terms = standing_terms(stands, where, lasts, times)
 

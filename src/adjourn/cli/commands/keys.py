@@ -14,7 +14,6 @@ from adjourn.cli.terminal.console import give, remark
 from adjourn.driver.decider_keys import SigningKey
 from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import Invalid
-from adjourn.runtime.runtime import Runtime
 from adjourn.views.visible import visible
 
 app = typer.Typer(name="keys", help="Manage the keys that sign decisions.", no_args_is_help=True)
@@ -97,16 +96,9 @@ def require(
     more.
     """
     check_outside("change who may decide")
-
-    async def work(rt: Runtime) -> bool:
-        return await rt.store.signed(not off, by=who(by), origin=rt.origin)
-
-    required = with_runtime(db, work)
-    give(
-        as_json,
-        {"required": required},
-        "Decisions must be signed." if required else "Decisions need no signature.",
-    )
+    required = with_runtime(db, lambda rt: rt.store.signed(not off, by=who(by), origin=rt.origin))
+    told = "Decisions must be signed." if required else "Decisions need no signature."
+    give(as_json, {"required": required}, told)
 
 
 def _line(key: SigningKey, name: str, person: bool, group: list[str] | None) -> str:

@@ -13,7 +13,6 @@ from adjourn.cli.options import By, Db, Json
 from adjourn.cli.person import person
 from adjourn.cli.terminal.console import columns, give, out, print_json, remark, say, widths
 from adjourn.errors import Conflict, Invalid, NotFound
-from adjourn.runtime.runtime import Runtime
 from adjourn.stores.outbox import Endpoint
 from adjourn.stores.protocol import Store
 from adjourn.views.api_answers import EndpointView
@@ -54,11 +53,7 @@ def _work(
     who = person(db, by, right="admin", what=what).name
     with needs("server"):
         import adjourn.server  # noqa: F401 # pyright: ignore[reportUnusedImport]
-
-    async def opened(rt: Runtime) -> Found:
-        return await work(rt.store, who)
-
-    return with_runtime(db, opened)
+    return with_runtime(db, lambda rt: work(rt.store, who))
 
 
 async def _found(store: Store, name: str) -> Endpoint:

@@ -1,7 +1,6 @@
 """`adjourn numbers`: what the runs of a time did, added up."""
 
 import time
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -10,7 +9,7 @@ from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import By, Db, Json, option
 from adjourn.cli.person import person
-from adjourn.cli.terminal.console import give, numbered, out, print_table, remark
+from adjourn.cli.terminal.console import give, numbered, out, print_section, remark
 from adjourn.cli.terminal.format import count, duration, money
 from adjourn.cli.times import past_time
 from adjourn.runtime.runtime import Runtime
@@ -74,13 +73,17 @@ def numbers(
         return
     _print_sentences(found)
     if times:
-        _print_table(("TIME", *RUNS, *WAITS), [_time_cells(one, found.step) for one in found.times])
-    _print_table(("AGENT", *RUNS, *WAITS), [_run_cells(one) for one in found.agents])
-    _print_table(TOOLS, [_tool_cells(one) for one in found.tools])
-    _print_table(("GROUP", *WAITS, *VERDICTS), [_answer_cells(one) for one in found.groups])
+        print_section(
+            ("TIME", *RUNS, *WAITS), [_time_cells(one, found.step) for one in found.times], numbered
+        )
+    print_section(("AGENT", *RUNS, *WAITS), [_run_cells(one) for one in found.agents], numbered)
+    print_section(TOOLS, [_tool_cells(one) for one in found.tools], numbered)
+    print_section(
+        ("GROUP", *WAITS, *VERDICTS), [_answer_cells(one) for one in found.groups], numbered
+    )
     if people:
         answers = [_answer_cells(one) for one in found.people or ()]
-        _print_table(("PERSON", *WAITS, *VERDICTS), answers)
+        print_section(("PERSON", *WAITS, *VERDICTS), answers, numbered)
     if not found.complete:
         remark("Some runs have moved since: the next count has them.")
 
@@ -141,9 +144,3 @@ def _span(seconds: float | None) -> str:
     if seconds is None:
         return "–"
     return duration(seconds)
-
-
-def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    if rows:
-        out().print("")
-        print_table(head, rows, numbered)

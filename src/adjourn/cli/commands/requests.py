@@ -61,11 +61,10 @@ def requests(
 
     run_id, found = with_runtime(db, work)
     if not at:
-        _print_all(
-            found,
-            as_json,
-            command(db, "requests", run_id, options=("--at", str(found[-1].seq))) if found else "",
-        )
+        hint = ""
+        if found:
+            hint = command(db, "requests", run_id, options=("--at", str(found[-1].seq)))
+        _print_all(found, as_json, hint)
         return
     one = next((one for one in found if one.seq == at), None)
     if one is None:
@@ -86,18 +85,12 @@ def _print_all(found: Sequence[SentRequest], as_json: bool, hint: str) -> None:
         return
     print_table(HEAD, [*map(_cells, found)])
     unproved = sum(one.proof != AS_SENT for one in found)
-    if unproved:
-        tail = f", {unproved} without proof"
-    else:
-        tail = ""
+    tail = f", {unproved} without proof" if unproved else ""
     remark(f"{count(len(found), 'request')}{tail}.{f' Look at one: {hint}' if hint else ''}")
 
 
 def _cells(one: SentRequest) -> tuple[str, ...]:
-    if one.terms:
-        model = visible(one.terms.model)
-    else:
-        model = "–"
+    model = visible(one.terms.model) if one.terms else "–"
     return (
         str(one.seq),
         one.what,

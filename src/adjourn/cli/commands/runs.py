@@ -30,6 +30,7 @@ from adjourn.cli.terminal.console import (
     remark,
     say,
     to_json,
+    widths,
     wrap,
 )
 from adjourn.cli.terminal.format import (
@@ -123,13 +124,11 @@ def runs(
 def _print_runs(seen: list[RunView], waiting: int, now: float, db: str | None) -> None:
     terminal = out()
     terminal.print(*run_table(seen, now, terminal))
+    told = f"{count(len(seen), 'run')}."
     if waiting:
-        person = (
-            f" {count(waiting, 'item waits', 'items wait')} for a person: {command(db, 'inbox')}"
-        )
-    else:
-        person = ""
-    remark(f"{count(len(seen), 'run')}.{person}")
+        items = count(waiting, "item waits", "items wait")
+        told += f" {items} for a person: {command(db, 'inbox')}"
+    remark(told)
 
 
 @app.command()
@@ -158,10 +157,9 @@ def show(
         row = await find_run(rt, run)
         halts = list(await rt.halts())
         loaded = await load_run(rt, row.id, halts)
+        saved = ""
         if checkpoint:
             saved = (await (await rt.get(row.id)).checkpoint()).to_json(sealed=sealed)
-        else:
-            saved = ""
         return loaded, halts, saved, rt.store.now()
 
     loaded, halts, saved, now = with_runtime(db, work)
@@ -171,12 +169,8 @@ def show(
         _print_raw(loaded, saved)
     elif as_json:
         timeline = Timeline.of(loaded.records)
-        print_json(
-            run_detail(
-                loaded.view,
-                timeline_view(loaded.row, loaded.state, timeline, loaded.view.status, now),
-            )
-        )
+        steps = timeline_view(loaded.row, loaded.state, timeline, loaded.view.status, now)
+        print_json(run_detail(loaded.view, steps))
     else:
         _print_run(loaded, Timeline.of(loaded.records, now), now)
         out().print(*map(halt_line, loaded.held_by(halts)))
@@ -241,10 +235,7 @@ def _print_run(loaded: LoadedRun, timeline: Timeline, now: float) -> None:
 
 def _step_line(step: TimelineStep, ids: int, names: int, terminal: Terminal, rail: str) -> Text:
     glyph, colour = STEPS.get(step.status, (" ", ""))
-    if step.status in ("running", "waiting", "pausing"):
-        going = "…"
-    else:
-        going = ""
+    going = "…" if step.status in ("running", "waiting", "pausing") else ""
     if step.status in ("denied", "expired"):
         end = OUTCOMES[OutcomeState.NOT_RUN]
     elif step.took is None:
@@ -308,10 +299,7 @@ def list_inbox(db: str | None, agent: str, kind: str, run: str, limit: int, as_j
     """Print what waits for a person, numbered; a number means this list from then on."""
 
     async def work(rt: Runtime) -> tuple[list[Item], float]:
-        if run:
-            run_id = (await find_run(rt, run)).id
-        else:
-            run_id = ""
+        run_id = (await find_run(rt, run)).id if run else ""
         wanted = kind.replace(" ", "_")
         check_known(wanted, [*KINDS, CHECK], "kind")
         if wanted in ("limit", CHECK):  # one kind in the store, two for people
@@ -361,10 +349,7 @@ def _print_inbox(items: list[Item], now: float) -> list[ShownItem]:
     )
     for n, (item, gist) in enumerate(zip(items, lines, strict=True), 1):
         i = item.interrupt
-        if i.expires_at:
-            left = duration(i.expires_at - now)
-        else:
-            left = "–"
+        left = duration(i.expires_at - now) if i.expires_at else "–"
         if terminal.tty:
             where = f"{short_id(i.run_id)}  {visible(item.where)}"
         else:
@@ -373,18 +358,12 @@ def _print_inbox(items: list[Item], now: float) -> list[ShownItem]:
         if i.escalated:
             kind = f"{kind}, escalated"
         cells.append([str(n), kind, gist.text, where, left])
-    wide = [max(cell_len(row[n]) for row in cells) for n in range(5)]
+    wide = widths(cells, cell_len)
     if terminal.tty:
         wide[3] = min(wide[3], 36, terminal.width // 3)  # what is asked has more room than where
         wide[2] = max(16, min(wide[2], terminal.width - wide[0] - wide[1] - wide[3] - wide[4] - 8))
     for n, row in enumerate(cells):
-        done = [
-            fit(row[0], wide[0]),
-            fit(row[1], wide[1]),
-            fit(row[2], wide[2]),
-            fit(row[3], wide[3]),
-            row[4].rjust(wide[4]),
-        ]
+        done = [*map(fit, row[:4], wide), row[4].rjust(wide[4])]
         line = Text("  ".join(done).rstrip(), style=DIM if n == 0 else "")
         if n:
             line.stylize("yellow", wide[0] + 2, wide[0] + 2 + wide[1])

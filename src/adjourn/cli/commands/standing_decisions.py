@@ -43,10 +43,7 @@ def standing(run: RunId, db: Db = None, as_json: Json = False) -> None:
 
 def standing_line(view: StandingView, now: float) -> str:
     """A standing decision in one line."""
-    if view.denies:
-        word = "Denied"
-    else:
-        word = "Approved"
+    word = "Denied" if view.denies else "Approved"
     used = f"{view.uses} used"
     if view.times:
         used = f"{view.uses} of {view.times} used"

@@ -3,7 +3,8 @@ keys."""
 
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +23,7 @@ from adjourn.stores.address import file_of, is_postgres
 from adjourn.views.visible import visible
 
 if TYPE_CHECKING:
-    from adjourn.server.users import Key, User, Users
+    from adjourn.server.users import User, Users
 
 app = typer.Typer(
     name="user", help="Manage the users of the API and the console.", no_args_is_help=True
@@ -111,16 +112,6 @@ def _shown(user: "User") -> dict[str, object]:
         "grants": list(map(str, user.grants)),
         "tenant": user.tenant,
         "created_at": user.created_at,
-    }
-
-
-def _shown_key(key: "Key") -> dict[str, object]:
-    return {
-        "id": key.id,
-        "user": key.user,
-        "hint": key.hint,
-        "created_at": key.created_at,
-        "expires_at": key.expires_at,
     }
 
 
@@ -296,12 +287,8 @@ def copy_users(
         from adjourn.server.users import Users
     if not Path(source).is_file():
         raise Invalid(f"file {source!r} not found")
-    old = Users(source)
-    try:
-        with _users(db, file, new=True) as users:
-            copied = old.copy_to(users, file or address_of(db))
-    finally:
-        old.close()
+    with closing(Users(source)) as old, _users(db, file, new=True) as users:
+        copied = old.copy_to(users, file or address_of(db))
     if not give(as_json, {"users": copied}):
         remark(f"{count(copied, 'user')} copied, with all keys and sessions.")
 
@@ -369,15 +356,12 @@ def keys(name: Name, db: Db = None, file: File = "", as_json: Json = False) -> N
     """List a user's keys: id, last characters, and expiry. The keys themselves are not kept."""
     with _users(db, file) as users:
         found = users.keys(name)
-    if give(as_json, [_shown_key(key) for key in found]):
+    if give(as_json, list(map(asdict, found))):
         return
     if found:
         out().print(Text("ID            KEY         SINCE       EXPIRES", style=DIM))
     for key in found:
-        if key.expires_at is None:
-            until = "never"
-        else:
-            until = _until(key.expires_at)
+        until = "never" if key.expires_at is None else _until(key.expires_at)
         out().print(f"{key.id}  adj_…{visible(key.hint)}   {_day(key.created_at)}  {until}")
     remark(f"{count(len(found), 'key')}. `adjourn user revoke ID` ends one.")
 
@@ -417,8 +401,5 @@ def _day(at: float) -> str:
 
 
 def _until(at: float) -> str:
-    if at > time.time():
-        over = ""
-    else:
-        over = "  expired"
+    over = "" if at > time.time() else "  expired"
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(at)) + over

@@ -1,16 +1,13 @@
 """`adjourn workers`: who works on the runs of a database, and what waits for them."""
 
-from collections.abc import Sequence
-
 import typer
 from rich.text import Text
 
 from adjourn.cli.error_report import says
 from adjourn.cli.opened_database import with_runtime
 from adjourn.cli.options import Db, Json
-from adjourn.cli.terminal.console import columns, give, out, print_table, remark, widths
+from adjourn.cli.terminal.console import columns, give, out, print_section, remark, widths
 from adjourn.cli.terminal.format import DIM, age, count
-from adjourn.runtime.runtime import Runtime
 from adjourn.views.fleet_view import FleetView, LimitView, QueueView, UnfitView, WorkerView
 from adjourn.views.visible import visible
 
@@ -31,17 +28,13 @@ UNFIT = ("AGENT", "RUNS", "OLDEST", "WHY")
 @says("Not shown")
 def workers(db: Db = None, as_json: Json = False) -> None:
     """List workers, ready runs, and runs that no worker fits."""
-
-    async def work(rt: Runtime) -> FleetView:
-        return await rt.fleet()
-
-    fleet = with_runtime(db, work)
+    fleet = with_runtime(db, lambda rt: rt.fleet())
     if give(as_json, fleet):
         return
     _print_workers(fleet)
-    _print_table(QUEUES, [_queue_cells(queue, fleet.now) for queue in fleet.queues])
-    _print_table(LIMITS, [_limit_cells(limit, fleet.now) for limit in fleet.limits])
-    _print_table(UNFIT, [_unfit_cells(unfit, fleet.now) for unfit in fleet.unfit])
+    print_section(QUEUES, [_queue_cells(queue, fleet.now) for queue in fleet.queues])
+    print_section(LIMITS, [_limit_cells(limit, fleet.now) for limit in fleet.limits])
+    print_section(UNFIT, [_unfit_cells(unfit, fleet.now) for unfit in fleet.unfit])
     remark(_sentence(fleet))
 
 
@@ -69,12 +62,6 @@ def _print_workers(fleet: FleetView) -> None:
         line, begin = Text(columns(row, wide)), wide[0] + 2
         line.stylize(STATES[worker.state][1], begin, begin + wide[1])
         terminal.print(line)
-
-
-def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    if rows:
-        out().print("")
-        print_table(head, rows)
 
 
 def _worker_cells(view: WorkerView, now: float) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import shutil
 import stat
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,23 +54,11 @@ def store(database: Database, db: str | None) -> list[Finding]:
     is room."""
     schema, newest = database.schema, database.newest_schema
     if not schema:
-        return [
-            wrong(
-                "store",
-                f"{database.where!r} is not an Adjourn database",
-                "Name another",
-                "adjourn doctor --db PATH",
-            )
-        ]
+        text = f"{database.where!r} is not an Adjourn database"
+        return [wrong("store", text, "Name another", "adjourn doctor --db PATH")]
     if schema > newest:
-        advice = ("Install", "a newer Adjourn; nothing was changed")
-        return [
-            wrong(
-                "store",
-                f"{database.where} has schema {schema}, this Adjourn knows {newest}",
-                *advice,
-            )
-        ]
+        text = f"{database.where} has schema {schema}, this Adjourn knows {newest}"
+        return [wrong("store", text, "Install", "a newer Adjourn; nothing was changed")]
     if isinstance(database, DatabaseFile) and (closed := _closed(database)):
         return [closed]
     took = database.commit_time()
@@ -79,14 +68,8 @@ def store(database: Database, db: str | None) -> list[Finding]:
     if took > SLOW:
         found = [look("store", said, "It is slow", "put it on a local disk", commit=took)]
     if schema < newest:
-        advice = ("Upgrade", command(db, "db upgrade"))
-        found.append(
-            look(
-                "schema",
-                f"{schema}; this Adjourn makes {newest}, and upgrades it when it opens it",
-                *advice,
-            )
-        )
+        text = f"{schema}; this Adjourn makes {newest}, and upgrades it when it opens it"
+        found.append(look("schema", text, "Upgrade", command(db, "db upgrade")))
     if isinstance(database, DatabaseFile):
         found += _room(database)
     return found
@@ -106,14 +89,8 @@ def _room(file: DatabaseFile) -> list[Finding]:
     free = shutil.disk_usage(Path(file.path).absolute().parent).free
     if free >= ROOM:
         return []
-    return [
-        wrong(
-            "disk",
-            f"{free:,} bytes are free",
-            "Make room",
-            "runs stop when it is full; nothing is lost",
-        )
-    ]
+    advice = ("Make room", "runs stop when it is full; nothing is lost")
+    return [wrong("disk", f"{free:,} bytes are free", *advice)]
 
 
 async def is_whole(database: Database, db: str | None, *, deep: bool) -> list[Finding]:
@@ -125,12 +102,8 @@ async def is_whole(database: Database, db: str | None, *, deep: bool) -> list[Fi
     if isinstance(database, DatabaseFile):
         found.append(fine("structure", "SQLite finds nothing wrong with it"))
     if database.schema != database.newest_schema:
-        return [
-            *found,
-            look(
-                "journals", "not checked: the schema is older", "Upgrade", command(db, "db upgrade")
-            ),
-        ]
+        advice = ("Upgrade", command(db, "db upgrade"))
+        return [*found, look("journals", "not checked: the schema is older", *advice)]
     async with Runtime(database.address) as rt:
         checked = await rt.verification()
     runs = database.counts()["runs"]
@@ -164,19 +137,11 @@ def rights(file: DatabaseFile) -> Finding:
     if any(mode & 0o022 for mode in modes.values()) or (
         open_folder & 0o002 and not open_folder & stat.S_ISVTX
     ):
-        return wrong(
-            "rights",
-            "other users of this machine can change it, and so approve anything",
-            "Close it",
-            f"chmod 600 {names}",
-        )
+        text = "other users of this machine can change it, and so approve anything"
+        return wrong("rights", text, "Close it", f"chmod 600 {names}")
     if any(mode & 0o044 for mode in modes.values()):
-        return look(
-            "rights",
-            "other users of this machine can read every journal",
-            "Close it",
-            f"chmod 600 {names}",
-        )
+        text = "other users of this machine can read every journal"
+        return look("rights", text, "Close it", f"chmod 600 {names}")
     return fine("rights", "only its owner can read it")
 
 
@@ -215,10 +180,7 @@ def files() -> Finding:
             f"{most:,} files may be open at most: a server has at most {max(1, room):,} connections"
         )
         return look("files", text, "Raise it", f"ulimit -Hn {CONNECTIONS + FILES_ELSEWHERE}")
-    if now == UNLIMITED:
-        shown = "any number of"
-    else:
-        shown = f"{now:,}"
+    shown = "any number of" if now == UNLIMITED else f"{now:,}"
     return fine(
         "files",
         f"{shown} files may be open; a server takes what it needs for {CONNECTIONS:,} connections",
@@ -291,14 +253,8 @@ def _named(name: str, db: str | None, rows: list[tuple[RunRow, str]]) -> list[Fi
         start = command(db, "worker", f"app.py:{row.program}")
         found.append(look(name, text, "Start one", start, run_id=row.id))
     if len(rows) > NAMED:
-        found.append(
-            look(
-                name,
-                f"and {len(rows) - NAMED:,} more",
-                "See",
-                command(db, "runs", options=("--status", "ready")),
-            )
-        )
+        advice = ("See", command(db, "runs", options=("--status", "ready")))
+        found.append(look(name, f"and {len(rows) - NAMED:,} more", *advice))
     return found
 
 
@@ -311,28 +267,16 @@ async def people(rt: Runtime, db: str | None) -> list[Finding]:
     failed = await rt.store.runs(Filter(status="failed", limit=1000))
     if failed:
         advice = ("See", command(db, "runs", options=("--status", "failed")))
-        found.append(
-            look(
-                "failed",
-                f"{count(len(failed), 'run')} failed and can be resumed",
-                *advice,
-                count=len(failed),
-            )
-        )
+        text = f"{count(len(failed), 'run')} failed and can be resumed"
+        found.append(look("failed", text, *advice, count=len(failed)))
     halts: Sequence[Halt] = await rt.halts()
     for halt in halts:
         text = (
             f"{halt.scope} is halted since {duration(rt.store.now() - halt.at)} by "
             f"{halt.by}: {halt.reason}"
         )
-        found.append(
-            look(
-                "halt",
-                text,
-                "Lift it",
-                command(db, "unhalt", halt.scope, options=("--reason", "…")),
-            )
-        )
+        lift = command(db, "unhalt", halt.scope, options=("--reason", "…"))
+        found.append(look("halt", text, "Lift it", lift))
     return found
 
 
@@ -408,11 +352,8 @@ def _users(place: str) -> "list[User]":
         return []
     with needs("server"):
         from adjourn.server.users import Users
-    kept = Users(place)
-    try:
+    with closing(Users(place)) as kept:
         return kept.all()
-    finally:
-        kept.close()
 
 
 def unreadable(error: StoreError, is_served: bool) -> Finding:

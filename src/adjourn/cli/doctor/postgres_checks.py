@@ -105,10 +105,7 @@ def _announcements(report: ServerReport) -> Finding:
 
 def _clock(report: ServerReport) -> Finding:
     if abs(report.skew) > SKEW:
-        if report.skew > 0:
-            where = "ahead of"
-        else:
-            where = "behind"
+        where = "ahead of" if report.skew > 0 else "behind"
         text = f"this machine is {duration(abs(report.skew))} {where} the server"
         why = "start time synchronisation; leases are safe, keys and sessions end too early or late"
         return look("skew", text, "Fix", why, skew=report.skew)

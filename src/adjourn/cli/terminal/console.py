@@ -104,10 +104,7 @@ class Terminal:
     def print(self, *lines: Line, end: str = "\n") -> None:
         """Write each line, styled or not."""
         for line in lines:
-            if isinstance(line, str):
-                text = Text(line)
-            else:
-                text = line
+            text = Text(line) if isinstance(line, str) else line
             if not self._utf8 or not text.plain.replace("\n", "").isprintable():
                 text = self._safe(text)
             if self._plain:
@@ -124,10 +121,7 @@ class Terminal:
             plain = "".join(
                 char if char == "\n" or char.isprintable() else shown(char) for char in piece.plain
             )
-            if piece.spans:
-                style = piece.spans[0].style
-            else:
-                style = ""
+            style = piece.spans[0].style if piece.spans else ""
             parts.append((plain if self._utf8 else plain.translate(_ASCII), style))
         return Text.assemble(*parts)
 
@@ -255,6 +249,17 @@ def print_table(
     out().print(Text(row_of(head, wide), style=DIM))
     for row in rows:
         out().print(Text(row_of(row, wide)))
+
+
+def print_section(
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    row_of: Callable[[Sequence[str], Sequence[int]], str] = columns,
+) -> None:
+    """A table behind an empty line; nothing at all without rows."""
+    if rows:
+        out().print("")
+        print_table(head, rows, row_of)
 
 
 def wrap(text: str, width: int) -> list[str]:

@@ -8,6 +8,7 @@ import msgspec
 from rich.text import Text
 
 from adjourn.cli.terminal.console import give, out, say
+from adjourn.cli.terminal.format import count
 from adjourn.cli.terminal.hints import command
 from adjourn.core.halt import scope_parts
 from adjourn.runtime.halt_survey import SurveyedHalts
@@ -53,7 +54,7 @@ def _lifted_line(lifted: LiftedHalt, complete: bool) -> str:
     """What was lifted, and for how many runs: they are counted before, for they continue at once."""
     free = max(0, lifted.held - lifted.still_held)
     at_least = "" if complete else "at least "
-    words = f"{at_least}{free} {_plural(free, 'run')} no longer held"
+    words = f"{at_least}{count(free, 'run')} no longer held"
     if lifted.still_held:
         words += f", {lifted.still_held} still held by another halt"
     return f"lifted    {visible(halt_words(lifted.halt))}  ({words})"
@@ -97,9 +98,9 @@ def held_words(scope: HaltScope, complete: bool = True) -> str:
         complete: whether every open run was counted.
     """
     at_least = "" if complete else "at least "
-    words = f"{at_least}{scope.holds} {_plural(scope.holds, 'run')} held"
+    words = f"{at_least}{count(scope.holds, 'run')} held"
     if scope.finishing:
-        words += f", {scope.finishing} {_plural(scope.finishing, 'call')} finishing"
+        words += f", {count(scope.finishing, 'call')} finishing"
     return words
 
 
@@ -121,12 +122,6 @@ def warn_of_unknown(scope: HaltScope, db: str | None, reason: str) -> None:
     for near in scope.near:
         meant = command(db, "halt", f"{kind}:{near}", options=("--reason", reason))
         say(f"  Did you mean {visible(near)}?  {meant}")
-
-
-def _plural(count: int, word: str) -> str:
-    if count == 1:
-        return word
-    return f"{word}s"
 
 
 def _data(halt: Halt, scopes: Mapping[str, HaltScope]) -> dict[str, Any]:

@@ -94,10 +94,7 @@ def numbered(number: int, item: Item) -> NumberedInterrupt:
 
 def title(interrupt: Interrupt) -> str:
     """What is wanted, in a few words."""
-    if interrupt.call:
-        tool = interrupt.call.tool
-    else:
-        tool = ""
+    tool = interrupt.call.tool if interrupt.call else ""
     return interrupt_title(interrupt.kind, interrupt.type, tool, interrupt.payload)
 
 
@@ -241,10 +238,7 @@ def _facts(item: Item) -> Iterator[tuple[str, str]]:
     if i.call and (why := ": ".join(part for part in (i.call.reason, i.call.rule) if part)):
         yield "why", why
     if i.call and i.call.effect:
-        if i.call.undo:
-            undo = "it can be undone"
-        else:
-            undo = "it has no undo"
+        undo = "it can be undone" if i.call.undo else "it has no undo"
         yield "effect", f"{EFFECTS.get(i.call.effect, i.call.effect)}; {undo}"
     if needed := seats_line(i):
         yield "needs", needed
@@ -391,16 +385,10 @@ class ListLine:
 
 def list_line(i: Interrupt) -> ListLine:
     """The item for a list, shortened if it is long."""
-    if i.call:
-        content = i.call.arguments
-    else:
-        content = i.payload
+    content = i.call.arguments if i.call else i.payload
     kept = cut(content)
     text = _line(i, kept)
-    if i.disowned:
-        again = f"{visible(unsigned(i.disowned))} · "
-    else:
-        again = ""
+    again = f"{visible(unsigned(i.disowned))} · " if i.disowned else ""
     return ListLine(again + brief(text), kept == content and len(text) <= BRIEF)
 
 
@@ -412,10 +400,7 @@ def _line(i: Interrupt, content: Any) -> str:
     if content is None:
         return visible(title(i))
     what = payload_line(content)
-    if isinstance(what, str):
-        text = visible(what)
-    else:
-        text = exact(what)
+    text = visible(what) if isinstance(what, str) else exact(what)
     if what is content:
         return text
     named = next(name for name in PROSE if content.get(name) is what)

@@ -17,7 +17,7 @@ class Keyboard:
     def __init__(self, press: Callable[[str], None], *, on: bool) -> None:
         self._press = press
         self._before: Any = None
-        self._on = on and _possible()
+        self._on = on and sys.stdin.isatty() and find_spec("termios") is not None
 
     def __enter__(self) -> "Keyboard":
         self._listen()
@@ -74,7 +74,3 @@ class Keyboard:
         if not text.startswith("\x1b"):
             for key in text:
                 self._press(key)
-
-
-def _possible() -> bool:
-    return sys.stdin.isatty() and find_spec("termios") is not None

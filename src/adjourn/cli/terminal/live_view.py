@@ -185,6 +185,7 @@ class TextView(LiveView):
         head = self._head(place, glyph, colour, self._name(step), "  " * step.depth, _moment(step))
         width = self.screen.terminal.width
         room = max(20, width - cell_len(head.plain) - 1)
+        tail = "  ".join(part for part in (note, took) if part)
         if step.kind == StepKind.MODEL:
             if isinstance(step.said, str):
                 said = lines(step.said)
@@ -193,9 +194,7 @@ class TextView(LiveView):
             else:
                 said = []
             body = [piece for one in said for piece in wrap(one, room)] or [""]
-            tail = "  ".join(part for part in (note, took) if part)
         else:
-            tail = "  ".join(part for part in (note, took) if part)
             left = room - cell_len(tail) - 2
             text = line(step)
             body = [
@@ -207,10 +206,7 @@ class TextView(LiveView):
             body[0], tail = tail, ""
         joined = width >= WIDE or cell_len(body[-1]) + cell_len(tail) + 2 <= room
         for n, piece in enumerate(body):
-            if n == 0:
-                start = head
-            else:
-                start = Text(" " * cell_len(head.plain))
+            start = head if n == 0 else Text(" " * cell_len(head.plain))
             if tail and joined and n == len(body) - 1:
                 end = f"  {tail}"
             else:
@@ -253,10 +249,7 @@ class TextView(LiveView):
         elif item.thinking:
             self._thinks.add(item.path)
         else:
-            if item.whole:
-                before = ""
-            else:
-                before = self._said.get(item.path, "")
+            before = "" if item.whole else self._said.get(item.path, "")
             self._said[item.path] = before + item.text
 
     def paint(self, now: float) -> None:
@@ -279,10 +272,7 @@ class TextView(LiveView):
             head = self._head(step.call_id, "●", "blue", visible(step.name), "  " * step.depth, now)
             below.append(Text.assemble(head, text, (f"  {duration(now - step.since)}…", DIM)))
         if not below and self.status == "running":
-            if self._thinks:
-                thinks = "thinking…"
-            else:
-                thinks = "…"
+            thinks = "thinking…" if self._thinks else "…"
             below = [Text.assemble(self._head("", "●", "blue", "model", "", now), (thinks, DIM))]
         width = min(self.screen.terminal.columns, 78)
         return [*below, Text("─" * width, style=DIM), self._bar(now)]
@@ -298,21 +288,18 @@ class TextView(LiveView):
             -TAIL:
         ]
         for n, piece in enumerate(pieces):
-            if n == len(pieces) - 1:
-                cursor = "▌"
-            else:
-                cursor = ""
+            cursor = "▌" if n == len(pieces) - 1 else ""
             yield Text.assemble(
                 head if n == 0 else " " * cell_len(head.plain), marked(piece + cursor)
             )
 
     def _bar(self, now: float) -> Text:
         usage = self.state.usage
-        facts = [duration(now - self._since[1])] + ([money(usage.cost)] if usage.cost else [])
+        facts = [duration(now - self._since[1])]
+        if usage.cost:
+            facts.append(money(usage.cost))
         if usage.total_tokens:
-            facts += [f"{usage.total_tokens:,} tok"]
-        else:
-            facts += []
+            facts.append(f"{usage.total_tokens:,} tok")
         keys = self._keys.get(self.status, self._keys.get("", ""))
         return Text.assemble(status_mark(self.status), " ", " · ".join(facts), "   ", (keys, DIM))
 
@@ -324,10 +311,7 @@ class TextView(LiveView):
 
 def _moment(step: TimelineStep) -> float:
     """When what a step's line says came about."""
-    if step.spans:
-        last = step.spans[-1]
-    else:
-        last = None
+    last = step.spans[-1] if step.spans else None
     if last is None:
         return step.at
     if last.end is None:

@@ -41,10 +41,7 @@ def _cells(view: RunView, now: float, tty: bool) -> list[str]:
         since = ""
     else:
         since = age(now - view.updated_at)
-    if tty:
-        id = short_id(view.run_id)
-    else:
-        id = visible(view.run_id)
+    id = short_id(view.run_id) if tty else visible(view.run_id)
     return [
         status_mark(view.status).plain,
         since,

@@ -60,9 +60,6 @@ class Screen:
 
     def _erase(self) -> None:
         if self._height:
-            if self._height > 1:
-                up = f"\x1b[{self._height - 1}A"
-            else:
-                up = ""
+            up = f"\x1b[{self._height - 1}A" if self._height > 1 else ""
             self.terminal.control(f"\r{up}\x1b[J")
         self._height = 0

@@ -91,34 +91,20 @@ class EndReport:
         if outcome.status == "paused":
             steps = reversed(self.view.timeline.steps)
             at = next((step.call_id for step in steps if step.call_id), "")
-            if at:
-                where = f"step {visible(at)}"
-            else:
-                where = "the start"
-            say(
-                Text.assemble(
-                    sentence_mark("paused"), f" at {where}. Nothing is lost, nothing is running."
-                )
-            )
-            self._hints(
-                [
-                    ("resume", command(db, "resume", run)),
-                    ("steer", command(db, "resume", run, options=("--instruction", "…"))),
-                    ("here", self._here()),
-                ]
-            )
+            where = f"step {visible(at)}" if at else "the start"
+            told = f" at {where}. Nothing is lost, nothing is running."
+            say(Text.assemble(sentence_mark("paused"), told))
+            steer = command(db, "resume", run, options=("--instruction", "…"))
+            resume = command(db, "resume", run)
+            self._hints([("resume", resume), ("steer", steer), ("here", self._here())])
             return
         waiting = [
             interrupt
             for interrupt in outcome.interrupts
             if interrupt.kind not in ("timer", "event")
         ]
-        say(
-            Text.assemble(
-                sentence_mark(outcome.status),
-                f" for a person: {count(len(waiting), 'item')}. Nothing is lost.",
-            )
-        )
+        told = f" for a person: {count(len(waiting), 'item')}. Nothing is lost."
+        say(Text.assemble(sentence_mark(outcome.status), told))
         for interrupt in waiting:
             self._hints((word.lower(), typed) for word, typed in how_to_decide(db, interrupt))
         self._hints([("here", self._here())])

@@ -138,10 +138,7 @@ def rows(found: list[ValueRow], width: int) -> Iterator[Text]:
                 name = field.name
             else:
                 name = ""
-            if place < len(kinds):
-                kind = kinds[place]
-            else:
-                kind = ""
+            kind = kinds[place] if place < len(kinds) else ""
             if type(field.value) is int and abs(field.value) >= 1000:
                 aid = f" ({field.value:,})"
             else:
