@@ -230,10 +230,7 @@ class BrokenChain(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         if self.what in NUMBERED:
             return f"{self.what} {self.n or ''}".rstrip() + f": {self.why}"
-        if self.n:
-            line = f", line {self.n}"
-        else:
-            line = ""
+        line = f", line {self.n}" if self.n else ""
         return f"{self.what} {self.scope or '(global)'}{line}: {self.why}"
 
 

@@ -169,10 +169,7 @@ def _in_parts(
 
 
 def _wake(contents: Contents, book: Book) -> None:
-    wakes: dict[str, float] = {}
-    for run in contents.runs():
-        if run.wake is not None:
-            wakes[run.row.id] = run.wake
+    wakes = {run.row.id: run.wake for run in contents.runs() if run.wake is not None}
     book.write(Writes(wakes=wakes))
     book.flush()
 

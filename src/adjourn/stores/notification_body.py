@@ -66,10 +66,7 @@ def interrupt_notice(run: str, agent: str, record: Asked | Suspended) -> Interru
         agent: the run's agent or flow.
         record: what opened it.
     """
-    if isinstance(record, Asked):
-        asked = record
-    else:
-        asked = None
+    asked = record if isinstance(record, Asked) else None
     return InterruptNotice(
         run_id=run,
         agent=agent,

@@ -38,11 +38,7 @@ def parsed(lines: Iterable[tuple[int, str]]) -> list[tuple[int, AnyRecord]]:
 
 def present(lines: Iterable[tuple[int, str | None]]) -> list[tuple[int, str]]:
     """The lines of a journal that were not erased."""
-    found: list[tuple[int, str]] = []
-    for seq, body in lines:
-        if body is not None:
-            found.append((seq, body))
-    return found
+    return [(seq, body) for seq, body in lines if body is not None]
 
 
 def picked(row: object, names: Iterable[str]) -> dict[str, Any]:

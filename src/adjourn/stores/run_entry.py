@@ -150,11 +150,7 @@ def _broke(entry: RunEntry, record: r.Broke) -> None:
     _say(entry, "said", record.text)
 
 
-def _summarised(entry: RunEntry, record: r.Summarised) -> None:
-    _use(entry, record.usage)
-
-
-def _released(entry: RunEntry, record: r.Released) -> None:
+def _used(entry: RunEntry, record: r.Summarised | r.Released) -> None:
     _use(entry, record.usage)
 
 
@@ -311,8 +307,8 @@ _ADDS: dict[type[Any], Callable[[RunEntry, Any], None]] = {
     r.Started: _started,
     r.Replied: _replied,
     r.Broke: _broke,
-    r.Summarised: _summarised,
-    r.Released: _released,
+    r.Summarised: _used,
+    r.Released: _used,
     r.Intended: _intended,
     r.Returned: _returned,
     r.Faulted: _faulted,

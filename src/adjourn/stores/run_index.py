@@ -208,10 +208,7 @@ COUNTED = ("n", "program", "status", "opens", "errors", "stopped", "created_at")
 def count_of(row: Sequence[Any]) -> CountedRun:
     """What is counted, from a row: `COUNTED` in its order, and the facts, or None."""
     number, program, status, opens, errors, stopped, created_at, facts = row
-    if facts:
-        found = _facts.decode(facts)
-    else:
-        found = RunFacts()
+    found = _facts.decode(facts) if facts else RunFacts()
     shown = run_status(Status(status), failed=0 < opens == errors, stopped=bool(stopped))
     return CountedRun(number, program, shown, created_at, found)
 

@@ -146,10 +146,7 @@ class Anchor(msgspec.Struct, frozen=True):
         )
 
     def __str__(self) -> str:
-        if self.kid:
-            signed = f" kid={self.kid} sig={self.sig}"
-        else:
-            signed = ""
+        signed = f" kid={self.kid} sig={self.sig}" if self.kid else ""
         return f"{_WORD} store={self.store} k={self.k} at={self.when} hash={self.hash}{signed}"
 
     def as_json(self) -> dict[str, Any]:

@@ -69,9 +69,7 @@ def kept_whole(
 ) -> Kept | None:
     """A snapshot with its stretches, from rows (edition, path, k, body); None if one of them is
     missing. `salt`: of the run."""
-    bodies: dict[tuple[str, str, int], bytes] = {}
-    for edition, path, k, body in segments:
-        bodies[edition, path, k] = body
+    bodies = {(edition, path, k): body for edition, path, k, body in segments}
     parts: dict[SnapshotPart, bytes] = {}
     for which in snapshot.stretches:
         parts[which] = bodies.get((which.edition, which.path, which.k), b"")

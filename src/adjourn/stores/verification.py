@@ -8,7 +8,6 @@ only chained agrees with itself, which whoever can write the file can bring abou
 import base64
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, Protocol, cast
 
 import msgspec
@@ -32,7 +31,7 @@ from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.outbox import endpoint_digest
 from adjourn.stores.rules.prune import PRUNE
 from adjourn.stores.rules.replay import Replay, disagreements
-from adjourn.stores.rules.restore import RESTORE
+from adjourn.stores.rules.restore import RESTORE, when
 from adjourn.stores.rules.signatures import REQUIRE, STOP
 from adjourn.stores.run_row import RunRow, opened_bytes
 from adjourn.stores.seals import Anchor, Covered, Seal, seal_hash, sealed_head
@@ -109,62 +108,43 @@ class Verification(list[BrokenChain]):
     def _sealed(self) -> str:
         if self.seal is None:
             return "Consistent; nothing is sealed."
-        if self.is_signed:
-            signed = f", signed by {self.seal.kid}"
-        else:
-            signed = ""
-        return f"Consistent up to seal {self.seal.k} ({_when(self.seal.at)}){signed}."
+        signed = f", signed by {self.seal.kid}" if self.is_signed else ""
+        return f"Consistent up to seal {self.seal.k} ({when(self.seal.at)}){signed}."
 
     def _since(self) -> list[str]:
         said: list[str] = []
         if self.anchor is not None:
-            said.append(f"What the anchor of {_when(self.anchor.at)} names is still there.")
+            said.append(f"What the anchor of {when(self.anchor.at)} names is still there.")
         if self.lines or self.records:
             counts: list[str] = []
+            oldest = ""
             if self.lines:
                 counts.append(_count(self.lines, "line"))
+                oldest = f" (the oldest line is of {when(self.oldest)})"
             if self.records:
                 counts.append(_count(self.records, "record"))
             many = " and ".join(counts)
-            if self.seal:
-                since = " since then"
-            else:
-                since = ""
-            if self.lines:
-                oldest = f" (the oldest line is of {_when(self.oldest)})"
-            else:
-                oldest = ""
-            if self.lines + self.records == 1:
-                are = "is"
-            else:
-                are = "are"
+            since = " since then" if self.seal else ""
+            are = "is" if self.lines + self.records == 1 else "are"
             said.append(f"{many}{since} {are} chained, not sealed{oldest}.")
         return said
 
     def _trust(self) -> list[str]:
         if self.signed_from is None:
-            unchecked = self.seal is not None and self.seal.kid
-            if unchecked:
-                why = f"Its signature ({unchecked}) was not checked: give the key."
-            else:
-                why = "Nothing is signed."
+            why = "Nothing is signed."
+            if self.seal is not None and self.seal.kid:
+                why = f"Its signature ({self.seal.kid}) was not checked: give the key."
             return [f"{why} So whoever can write the file can rewrite it."]
         first = self.signed_from
         if first.k == 1:
             return []
         return [
-            f"Signed from seal {first.k} ({_when(first.at)}) on; what was before it is as it was then."
+            f"Signed from seal {first.k} ({when(first.at)}) on; what was before it is as it was then."
         ]
 
 
-def _when(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
 def _count(number: int, word: str) -> str:
-    if number == 1:
-        return f"{number:,} {word}"
-    return f"{number:,} {word}s"
+    return f"{number:,} {word if number == 1 else f'{word}s'}"
 
 
 def verified(
@@ -222,14 +202,11 @@ class _Check:
     def _listened(self, scope: str) -> Iterator[Line]:
         """The lines of an audit; on the way, those that erased or pruned its run are taken down."""
         for line in self._evidence.lines(scope):
-            if line[1] and f'"{PRUNE}"' in line[1]:
-                entry = _read(line[1])
-                if entry.get("verb") == PRUNE and not entry.get("refused"):
-                    self._pruned[scope] = entry
-            if line[1] and f'"{ERASE}"' in line[1]:
-                entry = _read(line[1])
-                if entry.get("verb") == ERASE and not entry.get("refused"):
-                    self._erasing[scope] = entry
+            for verb, taken_down in ((PRUNE, self._pruned), (ERASE, self._erasing)):
+                if line[1] and f'"{verb}"' in line[1]:
+                    entry = _read(line[1])
+                    if entry.get("verb") == verb and not entry.get("refused"):
+                        taken_down[scope] = entry
             yield line
 
     def _journals(self) -> None:
@@ -306,12 +283,8 @@ class _Check:
             else:
                 continue
             for digest in sorted(named - there):
-                self._say(
-                    Evidenced.FILES,
-                    row.id,
-                    seq,
-                    f"it names the file {digest:.16}, which is not there",
-                )
+                why = f"it names the file {digest:.16}, which is not there"
+                self._say(Evidenced.FILES, row.id, seq, why)
 
     # Seals
 
@@ -336,12 +309,8 @@ class _Check:
 
     def _seal(self, store: str, last: Seal, seal: Seal) -> None:
         if seal.k != last.k + 1:
-            self._say(
-                Evidenced.SEAL,
-                "",
-                last.k + 1,
-                f"it is missing: seal {seal.k} follows seal {last.k}",
-            )
+            missing = f"it is missing: seal {seal.k} follows seal {last.k}"
+            self._say(Evidenced.SEAL, "", last.k + 1, missing)
         elif seal.prev != last.hash:
             self._say(Evidenced.SEAL, "", seal.k, "it does not follow from the seal before it")
         if seal.hash != seal_hash(store, seal.k, seal.at, seal.prev, seal.body):
@@ -363,12 +332,8 @@ class _Check:
         elif key is not None:
             self._say(Evidenced.SEAL, "", seal.k, f"its signature is not of {seal.kid}")
         elif seal.kid:
-            self._say(
-                Evidenced.SEAL,
-                "",
-                seal.k,
-                f"it is signed by {seal.kid:.64}, which is none of the given keys",
-            )
+            why = f"it is signed by {seal.kid:.64}, which is none of the given keys"
+            self._say(Evidenced.SEAL, "", seal.k, why)
         elif self._found.signed_from is not None:
             self._say(Evidenced.SEAL, "", seal.k, "it is not signed, and those before it are")
 
@@ -383,12 +348,8 @@ class _Check:
         if anchor is None or anchor.k != seal.k:
             return
         if anchor.store != store:
-            self._say(
-                Evidenced.ANCHOR,
-                "",
-                anchor.k,
-                f"it is of the store {anchor.store}; this one is {store}",
-            )
+            why = f"it is of the store {anchor.store}; this one is {store}"
+            self._say(Evidenced.ANCHOR, "", anchor.k, why)
         elif anchor.hash != seal.hash.hex() or anchor.at != seal.at:
             why = (
                 "the seal of this number is not the one that it names: what was sealed up "
@@ -404,7 +365,7 @@ class _Check:
         have it; else ""."""
         for entry in self._global(RESTORE):
             if entry.get("seal", anchor.k) < anchor.k and anchor.at < entry.get("at", 0.0):
-                by, at = entry.get("by") or "somebody", _when(entry.get("at", 0.0))
+                by, at = entry.get("by") or "somebody", when(entry.get("at", 0.0))
                 return (
                     f"it is of a time that was lost: {by} restored a backup at {at}, whose "
                     f"last seal was {entry['seal']}; "
@@ -428,34 +389,26 @@ class _Check:
                 self._against_pruned(seal, entry, pruned)
                 continue
             if head is None:
-                self._say(
-                    what,
-                    entry.scope,
-                    number,
-                    f"it is missing: seal {seal.k} ({_when(seal.at)}) names it",
-                )
+                why = f"it is missing: seal {seal.k} ({when(seal.at)}) names it"
+                self._say(what, entry.scope, number, why)
             elif sealed not in self._names(what, entry.scope, head):
                 why = (
-                    "it is not what seal {} ({}) names: it, or a line before it, was written again"
+                    f"it is not what seal {seal.k} ({when(seal.at)}) names: it, or a line before "
+                    "it, was written again"
                 )
-                self._say(what, entry.scope, number, why.format(seal.k, _when(seal.at)))
+                self._say(what, entry.scope, number, why)
 
     def _against_pruned(self, seal: Seal, entry: Covered, pruned: Mapping[str, Any]) -> None:
         """Of a run that was pruned, the audit has where its journal ended: no seal names more, or
         something else there."""
         last, head = pruned.get("seq", 0), pruned.get("head", "")
         if entry.record > last or (entry.record == last and entry.record_head != head):
-            why = (
-                f"it was pruned as something else than what seal {seal.k} ({_when(seal.at)}) names"
-            )
+            why = f"it was pruned as something else than what seal {seal.k} ({when(seal.at)}) names"
             self._say(Evidenced.JOURNAL, entry.scope, entry.record, why)
 
     def _names(self, what: Evidenced, scope: str, head: bytes) -> tuple[str, ...]:
         """How a seal may name a hash; older ones named also a journal's as it is."""
-        if what == Evidenced.JOURNAL:
-            salt = self._salts.get(scope, b"")
-        else:
-            salt = b""
+        salt = self._salts.get(scope, b"") if what == Evidenced.JOURNAL else b""
         return head.hex(), sealed_head(salt, head)
 
     def _unsealed(self) -> None:
@@ -467,18 +420,11 @@ class _Check:
                 continue
             self._found.lines += number - sealed
             first = self._evidence.line(scope, sealed + 1)
-            if first:
-                at = _read(first[1] or "").get("at", 0.0)
-            else:
-                at = 0.0
+            at = _read(first[1] or "").get("at", 0.0) if first else 0.0
             self._found.oldest = min(self._found.oldest or at, at)
             if scope not in touched:
-                self._say(
-                    Evidenced.AUDIT,
-                    scope,
-                    sealed + 1,
-                    "it is not sealed and not marked for the next seal",
-                )
+                why = "it is not sealed and not marked for the next seal"
+                self._say(Evidenced.AUDIT, scope, sealed + 1, why)
         for run, seq in self._records.items():
             self._found.records += max(0, seq - self._covered.get(run, none).record)
 
@@ -488,20 +434,11 @@ class _Check:
         meant = False
         for entry in self._global(REQUIRE, STOP):
             meant = entry["verb"] == REQUIRE
-        if meant and not self._evidence.is_signed():
-            self._say(
-                Evidenced.SIGNING,
-                "",
-                0,
-                "decisions without a seal are taken, and nobody allowed that",
-            )
-        elif self._evidence.is_signed() and not meant:
-            self._say(
-                Evidenced.SIGNING,
-                "",
-                0,
-                "decisions without a seal are refused, and nobody asked for that",
-            )
+        if meant != self._evidence.is_signed():
+            why = "decisions without a seal are refused, and nobody asked for that"
+            if meant:
+                why = "decisions without a seal are taken, and nobody allowed that"
+            self._say(Evidenced.SIGNING, "", 0, why)
 
     def _switches(
         self, what: Evidenced, on: str, off: str, switches: Iterable[Halt | Hold]
@@ -545,12 +482,8 @@ class _Check:
             elif name not in meant:
                 self._say(Evidenced.ENDPOINT, name, 0, "it is told of events, and nobody added it")
             elif meant[name] and there[name] != meant[name]:
-                self._say(
-                    Evidenced.ENDPOINT,
-                    name,
-                    0,
-                    "its address, secret or topics are not those that were added",
-                )
+                why = "its address, secret or topics are not those that were added"
+                self._say(Evidenced.ENDPOINT, name, 0, why)
 
     def _global(self, *verbs: str) -> Iterator[dict[str, Any]]:
         for _, body, _ in self._evidence.lines(""):

@@ -71,10 +71,7 @@ class MemoryEvidence:
     def record_head(self, run: str, seq: int) -> bytes | None:
         """See `verification.Evidence`."""
         row = self._store._runs.get(run)
-        if row:
-            lines = list(self.journal(row))
-        else:
-            lines = []
+        lines = list(self.journal(row)) if row else []
         if 0 < seq <= len(lines):
             return lines[seq - 1][2]
         return None

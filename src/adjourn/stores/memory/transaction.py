@@ -136,10 +136,7 @@ class MemoryBook:
     def _read_seals(self, ask: ReadRequest, seen: ReadResult) -> None:
         seen.store = self._id
         seen.touched = list(map(self._covered, sorted(self._touched)[: ask.touched]))
-        seals: dict[int, Seal] = {}
-        for seal in self._seals:
-            if seal.k == ask.seal:
-                seals[seal.k] = seal
+        seals = {seal.k: seal for seal in self._seals if seal.k == ask.seal}
         if self._seals:
             seals[0] = self._seals[-1]
         seen.seals = seals
@@ -158,10 +155,7 @@ class MemoryBook:
 
     def conversation(self, run: str) -> list[str]:
         """See `Book.conversation`."""
-        if run in self._runs:
-            found = [run]
-        else:
-            found = []
+        found = [run] if run in self._runs else []
         for id in found:  # it grows meanwhile
             for other in (self._before(id), *self._after(id)):
                 if other is not None and other in self._runs and other not in found:

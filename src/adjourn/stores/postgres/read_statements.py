@@ -155,13 +155,13 @@ def questions(ask: ReadRequest, *, waking: bool) -> list[Question]:
     if ask.audit:
         found.append(Question(AUDIT, "audit", _lines))
     if ask.holds:
-        found.append(Question(HOLDS, "holds", _holds))
+        found.append(Question(HOLDS, "holds", _each(Hold)))
     if ask.letters:
         found.append(Question(SOME_LETTERS, "letters", _letters))
     if ask.take:
-        found.append(Question(DUE_LETTERS, "due", _due))
+        found.append(Question(DUE_LETTERS, "due", _each(Notification)))
     if ask.wakes:
-        found.append(Question(WAKES, "wakes", _wakes))
+        found.append(Question(WAKES, "wakes", _each(Wake)))
     if ask.asleep == "all" or (ask.asleep and waking):
         found.append(
             Question(due.BLOCKED if ask.asleep == "blocked" else due.ASLEEP, "asleep", _runs)
@@ -191,7 +191,7 @@ def _of_run(ask: ReadRequest) -> list[Question]:
     if ask.opens or ask.named or ask.lives or ask.all_interrupts:
         found.append(Question(f"{_INTERRUPTS} and ({_wanted(ask)})", "interrupts", _interrupts))
     if ask.records or ask.openings:
-        found.append(Question(RECORDS, "records", _records))
+        found.append(Question(RECORDS, "records", dict))
     if ask.request:
         found.append(Question(REQUEST, "request", _first))
     return found
@@ -242,24 +242,15 @@ def _head(rows: Rows) -> bytes:
 
 
 def _run(rows: Rows) -> RunRow | None:
-    if rows:
-        return run_row(rows[0])
-    return None
+    return run_row(rows[0]) if rows else None
 
 
 def _runs(rows: Rows) -> list[RunRow]:
     return list(map(run_row, rows))
 
 
-def _records(rows: Sequence[tuple[int, str]]) -> dict[int, str]:
-    return dict(rows)
-
-
 def _interrupts(rows: Rows) -> dict[str, InterruptRow]:
-    found: dict[str, InterruptRow] = {}
-    for interrupt in map(interrupt_row, rows):
-        found[interrupt.i] = interrupt
-    return found
+    return {interrupt.i: interrupt for interrupt in map(interrupt_row, rows)}
 
 
 def _before(rows: Rows) -> Before | None:
@@ -277,20 +268,13 @@ def _lines(rows: Rows) -> dict[str, tuple[int, bytes]]:
     return {scope: (n, head) for scope, n, head in rows}
 
 
-def _holds(rows: Rows) -> list[Hold]:
-    return list(starmap(Hold, rows))
+def _each(made: Callable[..., Any]) -> Callable[[Rows], list[Any]]:
+    """A list of what is made of each row."""
+    return lambda rows: list(starmap(made, rows))
 
 
 def _letters(rows: Rows) -> dict[int, Notification]:
     return {letter.n: letter for letter in starmap(Notification, rows)}
-
-
-def _due(rows: Rows) -> list[Notification]:
-    return list(starmap(Notification, rows))
-
-
-def _wakes(rows: Rows) -> list[Wake]:
-    return list(starmap(Wake, rows))
 
 
 class Locked:

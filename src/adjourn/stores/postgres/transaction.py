@@ -265,10 +265,7 @@ class ComparedBook:
     def read(self, ask: ReadRequest) -> ReadResult:
         """See `Book.read`. What is not remembered is read without a lock; if the run has moved by
         then, `Moved` is raised."""
-        if self._sent:
-            row = None
-        else:
-            row = self._remembered.answers(ask)
+        row = None if self._sent else self._remembered.answers(ask)
         if row is None:
             return self._look(ask)
         self._used[ask.run] = row

@@ -68,10 +68,7 @@ NOTHING_TO_DO = "there was nothing to do"
 
 def delivering(run: str, given: Commands, request: str, origin: str, at: int) -> StoreRule:
     """See `Store.deliver`."""
-    if isinstance(given, Together):
-        whole = given
-    else:
-        whole = Together((given,))
+    whole = given if isinstance(given, Together) else Together((given,))
     ask = ReadRequest(run, request=request, audit=(run,))
     for command in whole.commands or (whole.asked,):
         if command is not None:
@@ -379,10 +376,7 @@ def _admit_shape(shown: str, found: InterruptRow, command: Decided) -> None:
             f"interrupt {bare(shown)} is waiting for {'time' if found.kind == 'timer' else 'an event'}"
         )
     if word_of(command) not in _TAKES.get(found.kind, ("value",)):
-        if found.kind == "approval":
-            wants = "an approval or a denial"
-        else:
-            wants = "a value"
+        wants = "an approval or a denial" if found.kind == "approval" else "a value"
         raise InvalidAnswer(
             f"interrupt {bare(shown)} ({found.kind}) must be answered with {wants}, got {command.verdict!r}"
         )

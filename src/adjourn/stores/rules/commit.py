@@ -79,10 +79,7 @@ def commit(
             consequence=NOT_WRITTEN,
         )
     halts = sheet.halted()
-    if row.seq > seen:
-        tail = sheet.tail(seen)
-    else:
-        tail = []
+    tail = sheet.tail(seen) if row.seq > seen else []
     if tail and (landed := _landed(sheet, tail, facts, moves, seen, halts)):
         return landed
     if row.status in ENDED and (
@@ -172,10 +169,7 @@ def _authorised(
 ) -> None:
     """Behind a gated intent stand decisions, here and now: from the records that say so, whatever
     led to it."""
-    if intended.grant:
-        found = sheet.interrupt(intended.grant)
-    else:
-        found = None
+    found = sheet.interrupt(intended.grant) if intended.grant else None
     if found is None:
         raise Unauthorised(row.id, intended.call, intended.tool, "no person was asked")
     asked = sheet.opening(found.seq)

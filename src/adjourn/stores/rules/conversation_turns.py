@@ -14,10 +14,7 @@ from adjourn.stores.rules.sheet import Sheet
 def turn_of(run: str, lines: Sequence[tuple[int, str | None]], head: bytes) -> Turn:
     """A turn of its lines; without records if their content is gone."""
     bodies = present(lines)
-    if len(bodies) == len(lines):
-        records = parsed(bodies)
-    else:
-        records = []
+    records = parsed(bodies) if len(bodies) == len(lines) else []
     return Turn(run, lines[-1][0], head, records)
 
 

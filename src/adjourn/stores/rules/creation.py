@@ -44,10 +44,7 @@ def creating(
     key: "NewRunKey | None" = None,
 ) -> StoreRule:
     """See `Store.create`. `key`: it is encrypted with this one."""
-    if started.before:
-        before = (started.before.run, started.before.seq)
-    else:
-        before = None
+    before = (started.before.run, started.before.seq) if started.before else None
     copied = _copied(started, rest)
     ask = ReadRequest(
         started.run,

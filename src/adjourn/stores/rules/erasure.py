@@ -52,10 +52,7 @@ def erase(sheet: Sheet, run: str, by: str, reason: str, origin: str) -> Erasure 
         sheet.audited(run, {**what, "refused": str(refusal)})
         return RecordedRefusal(refusal)
     sheet.audited(run, {**what, "seq": row.seq + 1})
-    if row.status == "completed":
-        status = "completed"
-    else:
-        status = "cancelled"
+    status = "completed" if row.status == "completed" else "cancelled"
     erased = Erased(
         run=row.id,
         kind=row.kind,

@@ -46,10 +46,7 @@ def is_for(row: InterruptRow, filter: Filter, now: float) -> bool:
 def belongs(item: Interrupt, title: str, program: str, filter: Filter) -> bool:
     """Whether an interrupt belongs in an inbox; its run and its kind are looked at elsewhere."""
     if filter.text:
-        if item.call:
-            tool = item.call.tool
-        else:
-            tool = ""
+        tool = item.call.tool if item.call else ""
         if filter.text.lower() not in inbox_words(title, item.run_id, program, item.type, tool):
             return False
     groups = set(item.groups)

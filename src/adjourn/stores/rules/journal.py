@@ -181,15 +181,9 @@ _SHAPING = (Started, Decided, Said, Emitted, Resumed, Forked)
 
 def _shape(sheet: Sheet, row: RunRow, record: AnyRecord) -> None:
     """Who shaped the run; as its fold has it."""
-    if isinstance(record, Decided):
-        about = sheet.interrupt(record.i)
-    else:
-        about = None
+    about = sheet.interrupt(record.i) if isinstance(record, Decided) else None
     by = shapes(record, about.kind if about else "")
-    if isinstance(record, Started | Forked):
-        more = record.requesters
-    else:
-        more = ()
+    more = record.requesters if isinstance(record, Started | Forked) else ()
     found = {*row.requesters, *more, *((by,) if by else ())}
     if len(found) != len(row.requesters):
         row.requesters = tuple(sorted(found))

@@ -50,14 +50,8 @@ def claiming(find: Find, worker: str, ttl: float, after: Mapping[str, tuple[int,
 
 def acquiring(taken: Taken) -> StoreRule:
     """See `Store.acquire`."""
-    if taken.head:
-        known = taken.after
-    else:
-        known = 0
-    if taken.whole:
-        tail = taken.after
-    else:
-        tail = -1
+    known = taken.after if taken.head else 0
+    tail = taken.after if taken.whole else -1
     ask = ReadRequest(
         taken.run, tail=tail, head_at=known, halts=True, owner=True, queue=True, erasures=True
     )
@@ -92,10 +86,7 @@ def acquire(sheet: Sheet, taken: Taken) -> Lease | None:
     sheet.save(row)
     if owner and owner != taken.worker:
         sheet.forget_worker(owner)
-    if taken.whole:
-        tail = sheet.tail(taken.after)
-    else:
-        tail = []
+    tail = sheet.tail(taken.after) if taken.whole else []
     records = parsed(tail)
     return Lease(
         row.id,

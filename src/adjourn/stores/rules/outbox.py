@@ -71,10 +71,7 @@ def tell(sheet: Sheet, row: RunRow, records: Sequence[AnyRecord]) -> None:
 def tell_halt(sheet: Sheet, scope: str, by: str, reason: str, lift: bool) -> None:
     """Write letters about a halt."""
     if endpoints := sheet.endpoints():
-        if lift:
-            topic = "halt.lifted"
-        else:
-            topic = "halt.set"
+        topic = "halt.lifted" if lift else "halt.set"
         _post(sheet, endpoints, topic, sheet.now, "", HaltNotice(scope=scope, by=by, reason=reason))
 
 
@@ -90,10 +87,7 @@ def _notice(row: RunRow, record: AnyRecord, now: float) -> tuple[str, Notice | N
     status = row.shown(now, ())
     if status not in (PARKED if isinstance(record, Parked) else ENDED):
         return "", None
-    if isinstance(record, RunCancelled):
-        residue = len(record.residue)
-    else:
-        residue = 0
+    residue = len(record.residue) if isinstance(record, RunCancelled) else 0
     return TOPIC_OF[status], RunNotice(
         run_id=run, agent=agent, status=status, residue_count=residue
     )
@@ -168,10 +162,7 @@ def _settled(letter: Notification, sent: DeliveryAttempt) -> dict[str, Any]:
     }
     if not sent.by:
         return {"verb": "give up letter", "by": "", "from": "", **about, "reason": sent.error[:200]}
-    if sent.again:
-        verb = "retry letter"
-    else:
-        verb = "drop letter"
+    verb = "retry letter" if sent.again else "drop letter"
     return {"verb": verb, "by": sent.by, "from": sent.origin, **about}
 
 

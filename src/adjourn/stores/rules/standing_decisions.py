@@ -50,10 +50,7 @@ def admit_use(sheet: Sheet, row: RunRow, decided: Decided, trust: Trust | None) 
     """A worker decides nothing: its decision follows one that a person made, that stands here and
     now, and that is left. Raises `Unauthorised` otherwise."""
     found = sheet.interrupt(decided.i)
-    if found is None:
-        asked = None
-    else:
-        asked = sheet.opening(found.seq)
+    asked = None if found is None else sheet.opening(found.seq)
     if found is None or not isinstance(asked, Asked):
         raise Unauthorised(row.id, decided.i, "", "its answer is about nothing that was asked")
     if why := _use_objection(sheet, row, found, asked, decided, trust):
@@ -170,10 +167,7 @@ def _same_as_others(shown: str, says: Standing, others: list[Decided]) -> None:
         theirs = stands(other)
         if theirs == says:
             continue
-        if theirs is None:
-            what = "for this call alone"
-        else:
-            what = theirs.text
+        what = "for this call alone" if theirs is None else theirs.text
         raise InvalidAnswer(
             f"interrupt {bare(shown)}: {other.by!r} has agreed ({what}), and a decision stands "
             f"only if all who agree say the same",

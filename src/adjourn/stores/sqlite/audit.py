@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
@@ -60,12 +61,9 @@ class SQLiteAudit(TableStore):
 
         def work() -> "Verification":
             # of its own: it reads everything, and nobody else should wait for that
-            db = self._connect()
-            try:
-                with db:  # one view of the file, whatever is written meanwhile
-                    return verified(_Evidence(db), keys, since)
-            finally:
-                db.close()
+            # and one view of the file, whatever is written meanwhile
+            with closing(self._connect()) as db, db:
+                return verified(_Evidence(db), keys, since)
 
         return await asyncio.to_thread(work)
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import starmap
 from typing import Any, TypeVar
 
@@ -113,12 +113,8 @@ class SQLiteContents:
 @contextmanager
 def reading(path: str) -> Generator[SQLiteContents]:
     """What is in a file, as of one moment."""
-    db = connect(path)
-    try:
-        with db:
-            yield SQLiteContents(db)
-    finally:
-        db.close()
+    with closing(connect(path)) as db, db:
+        yield SQLiteContents(db)
 
 
 class SQLiteFilling:
@@ -147,14 +143,12 @@ def filling(path: str, identity: tuple[str, int]) -> Generator[SQLiteFilling]:
         )
     db = connect(path)
     try:
-        try:
+        with closing(db):
             bring_up_to_date(db, path)
             with transaction(db):
                 db.execute("update meta set value = ? where key = 'store'", identity[:1])
                 db.execute("insert into meta values ('erasures', ?)", (str(identity[1]),))
                 yield SQLiteFilling(db)
-        finally:
-            db.close()
     except BaseException:
         for part in PARTS:
             if os.path.exists(path + part):

@@ -93,10 +93,7 @@ class DatabaseFile(Database):
     def damage(self, *, deep: bool) -> list[str]:
         """What SQLite finds wrong with its own structure."""
         with self.reading() as db:
-            if deep:
-                check = "integrity_check"
-            else:
-                check = "quick_check"
+            check = "integrity_check" if deep else "quick_check"
             found = first_column(db.execute(f"pragma {check}(20)"))
         return [] if found == ["ok"] else found
 

@@ -353,10 +353,7 @@ def _ways(asked: _SQLiteQuery) -> list[_SQLiteWay]:
     """All ways in which the runs can be found, but for their texts."""
     filter, (where, _) = asked.filter, asked.where()
     found: list[_SQLiteWay] = []
-    if filter.status != "held":
-        indexes = _indexes(filter)
-    else:
-        indexes = []
+    indexes = _indexes(filter) if filter.status != "held" else []
     for index, equal, conditions in indexes:
         part = f"indexed by {index} where {equal} shown = '{{}}'"
         # SQLite merges the parts in the order of the list, and sorts nothing.
@@ -364,10 +361,7 @@ def _ways(asked: _SQLiteQuery) -> list[_SQLiteWay]:
         rows = _united(f"{RUNS} {part} and {where}", asked.shown)
         found.append(_SQLiteWay(numbers, "n", frozenset((*conditions, "status")), rows))
     if filter.status == "held":
-        if filter.program:
-            of_program = "and program = :program"
-        else:
-            of_program = ""
+        of_program = "and program = :program" if filter.program else ""
         found.append(_SQLiteWay(f"{HELD} {of_program} and {BETWEEN}", "n"))
     if filter.label:
         rows = f"{BY_LABEL} and {asked.where(label=False)[0]}"

@@ -12,7 +12,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -110,7 +110,7 @@ def copy_database(db: Any, path: str) -> None:
 def _copy_of(backup: str, copy: str) -> None:
     try:
         db: Any = apsw.Connection(backup, flags=apsw.SQLITE_OPEN_READONLY)
-        try:
+        with closing(db):
             refuse_foreign(db, backup)
             version = int(db.pragma("user_version"))
             if not version:
@@ -126,8 +126,6 @@ def _copy_of(backup: str, copy: str) -> None:
                     consequence="nothing was changed",
                 )
             copy_database(db, copy)
-        finally:
-            db.close()
     except apsw.Error as e:
         raise StoreError(
             f"the backup {backup!r} cannot be read as a database: {e}",
@@ -151,25 +149,19 @@ def _exchange(backup: str, copy: str, path: str, by: str, origin: str, now: floa
 
 
 def _hold(copy: str, highest: int, by: str, origin: str, now: float) -> tuple[float, int, int]:
-    db = connect(copy)
-    try:
-        with transaction(db):
-            runs = first_column(db.execute("select id from run order by n"))
-            [(taken, known)] = db.execute(
-                "select coalesce(max(updated_at), 0), coalesce(max(epoch), 0) from run"
-            )
-            db.execute("delete from worker")  # nobody is at work here
-            epoch = restoring.next_epoch(max(highest, known), now)
-            book = SQLiteBook(db, lambda: now)
-            held = 0
-            for run in runs:
-                held += rule_transaction.carried_out(
-                    book, restoring.holding(run, epoch, by, origin)
-                )
-            rule_transaction.carried_out(book, restoring.telling(held, by, origin))
-            rule_transaction.settled(book)
-    finally:
-        db.close()
+    with closing(connect(copy)) as db, transaction(db):
+        runs = first_column(db.execute("select id from run order by n"))
+        [(taken, known)] = db.execute(
+            "select coalesce(max(updated_at), 0), coalesce(max(epoch), 0) from run"
+        )
+        db.execute("delete from worker")  # nobody is at work here
+        epoch = restoring.next_epoch(max(highest, known), now)
+        book = SQLiteBook(db, lambda: now)
+        held = 0
+        for run in runs:
+            held += rule_transaction.carried_out(book, restoring.holding(run, epoch, by, origin))
+        rule_transaction.carried_out(book, restoring.telling(held, by, origin))
+        rule_transaction.settled(book)
     return taken, len(runs), held
 
 

@@ -298,9 +298,7 @@ def rewrap(db: Any, ring: "KeyRing") -> int:
     """See `Ruled.rewrap`; inside of a transaction."""
     from adjourn.stores.run_keys import rewrapped
 
-    made: list[tuple[str, str]] = []
-    for kid, wrapped in db.execute(_KEYS):
-        made.append((rewrapped(ring, kid, wrapped), kid))
+    made = [(rewrapped(ring, kid, wrapped), kid) for kid, wrapped in db.execute(_KEYS)]
     for sql in _REWRAP:
         db.executemany(sql, made)
     return len(made)

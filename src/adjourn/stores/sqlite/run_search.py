@@ -89,9 +89,7 @@ def _bounds(search: RunSearch) -> str:
 
 
 def _values(search: RunSearch) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for k, piece in enumerate(search.pieces):
-        values[f"piece{k}"] = piece
+    values: dict[str, Any] = {f"piece{k}": piece for k, piece in enumerate(search.pieces)}
     for k, bound in enumerate(search.bounds):
         values[f"bound{k}"] = bound.value
     return values

@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -316,22 +316,15 @@ class SQLiteStore(SQLiteAudit):
 
     def wrapped_key(self, kid: str) -> str | None:
         """See `run_keys.HasRunKeys`. By a connection of its own: whoever asks may be any thread."""
-        db = self._connect()
-        try:
+        with closing(self._connect()) as db:
             return read_key(db, kid)
-        finally:
-            db.close()
 
     async def rewrap(self, ring: "KeyRing") -> int:
         """See `Ruled.rewrap`."""
 
         def work() -> int:
-            db = self._connect()
-            try:
-                with transaction(db):
-                    return rewrap(db, ring)
-            finally:
-                db.close()
+            with closing(self._connect()) as db, transaction(db):
+                return rewrap(db, ring)
 
         return await asyncio.to_thread(work)
 
