@@ -37,10 +37,7 @@ def recorded(result: "CallToolResult") -> Any:
 
 def error_text(result: "CallToolResult") -> str:
     """What a tool that failed says."""
-    texts: list[str] = []
-    for block in result.content:
-        if block.type == "text":
-            texts.append(block.text)
+    texts = [block.text for block in result.content if block.type == "text"]
     return "\n".join(texts) or "the tool failed and did not say why"
 
 

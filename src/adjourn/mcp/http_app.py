@@ -34,10 +34,7 @@ class WithToken:
 
 def listen(host: str, port: int) -> socket.socket:
     """Where a server of ours is called. From here on nobody is turned away."""
-    if ":" in host:
-        family = socket.AF_INET6
-    else:
-        family = socket.AF_INET
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family)
 
 

@@ -100,7 +100,7 @@ class McpServer:
         """What the server has."""
         from mcp_types import Tool, ToolAnnotations
 
-        found: list[Tool] = []
+        told: dict[str, tuple[str, dict[str, Any], bool]] = {}
         for name, program in self._programs.items():
             if program.kind == "agent":
                 asked = {"type": "string", "description": "What to ask it."}
@@ -108,23 +108,13 @@ class McpServer:
             else:
                 asked = {"description": "The flow's input."}
                 schema = {"type": "object", "properties": {"input": asked}}
+            told[name] = f"Start a run of the {program.kind} {program.name}.", schema, False
+        told |= {name: OWN_TOOLS[name] for name in self._own}
+        found: list[Tool] = []
+        for name, (description, schema, reads) in told.items():
+            hints = ToolAnnotations(read_only_hint=reads, destructive_hint=not reads)
             found.append(
-                Tool(
-                    name=name,
-                    description=f"Start a run of the {program.kind} {program.name}.",
-                    input_schema=schema,
-                    annotations=ToolAnnotations(read_only_hint=False, destructive_hint=True),
-                )
-            )
-        for name in self._own:
-            description, schema, reads = OWN_TOOLS[name]
-            found.append(
-                Tool(
-                    name=name,
-                    description=description,
-                    input_schema=schema,
-                    annotations=ToolAnnotations(read_only_hint=reads, destructive_hint=not reads),
-                )
+                Tool(name=name, description=description, input_schema=schema, annotations=hints)
             )
         return found
 
@@ -156,11 +146,9 @@ class McpServer:
             served = self._served(await self._rt.get(params.request_state))
             await served.answer(_responses(params.input_responses))
         else:
-            key = _meta(params.meta).get(KEY)
+            key, run_id = _meta(params.meta).get(KEY), None
             if isinstance(key, str) and key:
                 run_id = f"mcp-{digest('mcp run', params.name, key)[:32]}"
-            else:
-                run_id = None
             started = await self._rt.start(
                 program, input, run_id=run_id, labels={VIA: "mcp"}, by=self._terms.by
             )

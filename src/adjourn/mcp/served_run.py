@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 import msgspec
@@ -140,10 +140,8 @@ class ServedRun:
         if isinstance(output, str):
             return CallToolResult(content=[TextContent(text=output)])
         text = msgspec.json.encode(output).decode()
-        content = [TextContent(text=text)]
-        if isinstance(output, dict):
-            return CallToolResult(content=[*content], structured_content=output)
-        return CallToolResult(content=[*content])
+        structured = cast("dict[str, Any]", output) if isinstance(output, dict) else None
+        return CallToolResult(content=[TextContent(text=text)], structured_content=structured)
 
     def _waits(self, interrupts: list[Interrupt]) -> "CallToolResult":
         asked = [elicitation.question_of(one) for one in interrupts if one.kind == "question"]

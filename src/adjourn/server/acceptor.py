@@ -85,10 +85,7 @@ class Acceptor:
         """Make it a transport. Whoever breaks off or takes too long is gone, without a word in the
         log."""
         loop = asyncio.get_running_loop()
-        if self._tls:
-            seconds = self._seconds
-        else:
-            seconds = None
+        seconds = self._seconds if self._tls else None
         is_up = False
         try:
             await loop.connect_accepted_socket(

@@ -128,10 +128,7 @@ class Operation:
             advice = "a part of an address has 1 to 400 characters, and no NUL"
             raise Problem(404, "not_found", "not found", advice=advice)
         query = read_query(self.query, request)
-        if self.body is not None:
-            body = await self._read_body(app, request)
-        else:
-            body = {}
+        body = await self._read_body(app, request) if self.body is not None else {}
         call = ApiRequest(app, app.runtime, who, request, path, query, body)
         if self.happens_once:
             call.request_id = idempotency_key(who, request)

@@ -109,10 +109,7 @@ class Guard:
 
     def address(self, request: Request) -> str:
         """Where a request comes from, as far as it can be known."""
-        if request.client:
-            peer = request.client.host
-        else:
-            peer = ""
+        peer = request.client.host if request.client else ""
         return self.proxies.client(peer, request.headers.getlist("x-forwarded-for"))
 
     # Who it is
@@ -229,10 +226,7 @@ class Guard:
             self._local[csrf] = (until, now if used else seen)
             return Identity(self._token_name, "admin", csrf=csrf, local=True)
         name = self.users.session(cookie, idle=self.session_idle, used=used)
-        if name is not None:
-            found = self.users.get(name)
-        else:
-            found = None
+        found = self.users.get(name) if name is not None else None
         if found:
             return replace(identity_of(found), csrf=csrf)
         return None
@@ -261,10 +255,7 @@ class Guard:
 
 def set_cookie(guard: Guard, cookie: str, host: str = "") -> str:
     """The Set-Cookie header for a session of whoever came to `host`; an empty cookie ends it."""
-    if cookie:
-        age = int(guard.session_life)
-    else:
-        age = 0
+    age = int(guard.session_life) if cookie else 0
     if guard.secure or guard.is_encrypted(host):
         secure = "; Secure"
     else:

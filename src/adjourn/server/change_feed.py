@@ -13,7 +13,7 @@ import logging
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -74,10 +74,7 @@ class ChangeFeed:
         boot, _, n = last.partition("-")
         if boot != self._boot or not n.isascii() or not n.isdigit() or len(n) > 15:
             return None
-        if self._changes:
-            oldest = self._changes[0].n
-        else:
-            oldest = self._n + 1
+        oldest = self._changes[0].n if self._changes else self._n + 1
         if oldest - 1 <= int(n) <= self._n:
             return int(n)
         return None
@@ -123,14 +120,26 @@ class ChangeFeed:
         row, now = await self._rt.store.get(run), self._rt.store.now()
         if self._open is None or not self._bells:
             return
+        self._tell((), (), [row], now)
+
+    def _tell(
+        self,
+        opened: Iterable[str],
+        closed: Iterable[str],
+        runs: Sequence[RunRow],
+        now: float,
+        *,
+        more: bool = False,
+    ) -> None:
+        """Another change, for everybody who watches."""
         self._n += 1
         data = FeedChange(
-            opened=(),
-            closed=(),
+            opened=tuple(opened),
+            closed=tuple(closed),
             halts=self._halts,
-            runs=(run_summary(row, self._halts, now),),
-            more=False,
-            waiting=len(self._open.refs),
+            runs=tuple(run_summary(row, self._halts, now) for row in runs[:RUNS]),
+            more=more or len(runs) > RUNS,
+            waiting=len(self._open.refs) if self._open else 0,
             now=now,
         )
         self._changes.append(Change(self._n, "changed", data))
@@ -139,9 +148,7 @@ class ChangeFeed:
 
     def open_refs(self) -> tuple[str, ...]:
         """The refs of all open interrupts."""
-        if self._open:
-            return tuple(self._open.refs)
-        return ()
+        return tuple(self._open.refs) if self._open else ()
 
     def _whole(self) -> Change:
         data = FeedSnapshot(open=self.open_refs(), halts=self._halts, now=self._rt.store.now())
@@ -182,31 +189,18 @@ class ChangeFeed:
             since = self._since(begun)
             # first: what is read of the inbox after this is not older
             rows = await self._changed_runs(since)
+            found: list[Interrupt] = []
             if rows:
-                found = [i async for page in self._inbox(Filter(changed=since)) for i in page]
-            else:
-                found = []
+                async for page in self._inbox(Filter(changed=since)):
+                    found += page
             now = store.now()
             was, self._halts, self._looked = self._halts, halts, begun
             opened, closed = self._open.replace([row.id for row in rows], found, now)
             scopes = frozenset(halt.scope for halt in halts)
             runs = self._fresh(rows, since, now, scopes)
             is_halting = halts != was
-            if not (opened or closed or runs or is_halting):
-                return
-            self._n += 1
-            data = FeedChange(
-                opened=tuple(opened),
-                closed=tuple(closed),
-                halts=halts,
-                runs=tuple(run_summary(row, halts, now) for row in runs[:RUNS]),
-                more=len(runs) > RUNS or is_halting,
-                waiting=len(self._open.refs),
-                now=now,
-            )
-            self._changes.append(Change(self._n, "changed", data))
-            for bell in self._bells:
-                bell.set()
+            if opened or closed or runs or is_halting:
+                self._tell(opened, closed, runs, now, more=is_halting)
 
     def _since(self, begun: tuple[float, float]) -> float:
         """Since when changes are new: since the last look began, also if the clock was set back

@@ -70,8 +70,5 @@ def _address(text: str) -> Address | None:
         found = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
         return None
-    if isinstance(found, ipaddress.IPv6Address):
-        mapped = found.ipv4_mapped
-    else:
-        mapped = None
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
     return mapped or found

@@ -112,10 +112,7 @@ class Connections:
         return self._make_room(self._waiting)
 
     def _make_room(self, queue: _Queue | None) -> bool:
-        if queue:
-            oldest = queue.first()
-        else:
-            oldest = None
+        oldest = queue.first() if queue else None
         if oldest is None:
             return False
         self.leave(oldest)

@@ -75,10 +75,7 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
 
 
 def _responses(operation: Operation) -> dict[str, Any]:
-    if operation.stream:
-        kind = "text/event-stream"
-    else:
-        kind = operation.kind
+    kind = "text/event-stream" if operation.stream else operation.kind
     done: dict[str, Any] = {"description": "Done.", "content": {kind: {"schema": operation.answer}}}
     if operation.links:
         done["links"] = {

@@ -74,10 +74,7 @@ def plain_origin(text: str) -> str:
         raise InvalidDefinition(
             f"an origin must look like 'https://ops.example.com', got {text!r:.80}"
         )
-    if parts.port in (None, _port(parts.scheme)):
-        port = ""
-    else:
-        port = f":{parts.port}"
+    port = "" if parts.port in (None, _port(parts.scheme)) else f":{parts.port}"
     if ":" in parts.hostname:
         host = f"[{parts.hostname}]"
     else:

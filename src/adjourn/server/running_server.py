@@ -337,10 +337,7 @@ def _origins(host: str, port: int, given: Iterable[str], tls: bool) -> list[str]
     """Where people find it: the first is what links say."""
     found, scheme = list(given), "https" if tls else "http"
     if is_loopback(host):
-        if ":" in host:
-            shown = f"[{host.strip('[]')}]"
-        else:
-            shown = host
+        shown = f"[{host.strip('[]')}]" if ":" in host else host
         names = dict.fromkeys([shown, "127.0.0.1", "localhost", "[::1]"])
         return [*found, *(f"{scheme}://{name}:{port}" for name in names)]
     if not found and host in ("0.0.0.0", "::", ""):

@@ -127,8 +127,6 @@ class Tally:
                 del self._seen[kind]
                 if seen.count:
                     lines += self._written(now, kind, seen.count)
-                else:
-                    lines += []
         for (verb, cause), crowd in list(self._crowds.items()):
             if last or now - crowd.since >= CROWD:
                 del self._crowds[verb, cause]
@@ -190,10 +188,7 @@ class SecurityLog:
     def refused(self, verb: str, cause: str, *, by: str = "", address: str = "") -> None:
         """Somebody was refused: `verb` is what they wanted (`login`, `start`, `request`), `cause`
         why, as a code."""
-        if by:
-            tally = self._people
-        else:
-            tally = self._strangers
+        tally = self._people if by else self._strangers
         self._put(tally.count(self._store().now(), verb, cause, by, address))
 
     def note(self, line: Mapping[str, Any]) -> None:

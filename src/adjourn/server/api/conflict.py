@@ -75,10 +75,7 @@ def _now(
 
 def _later(views: list[Interrupt], found: Interrupt) -> Interrupt | None:
     """The last approval about the same call that was asked for afterwards."""
-    if found.call:
-        call = found.call.call_id
-    else:
-        call = None
+    call = found.call.call_id if found.call else None
     after = [
         v for v in views if call and v.call and v.call.call_id == call and v.kind == found.kind
     ]

@@ -8,7 +8,7 @@ from adjourn.server.api.pages import whole
 from adjourn.server.api_request import ApiRequest, operation
 from adjourn.server.schemas import FLAG, NAME, Schema, many, ref, thing
 from adjourn.server.user_checks import ROLES
-from adjourn.server.users import Key, Session, User, Users, key_id
+from adjourn.server.users import Session, User, Users, key_id
 from adjourn.views.api_answers import DONE, Ok
 from adjourn.views.filled_view import filled
 from adjourn.views.person_view import EndedSessions, KeyView, NewKey, PersonView, SessionView
@@ -96,14 +96,14 @@ async def change_person(c: ApiRequest) -> Any:
     name = c.body["name"]
 
     def change(users: Users) -> PersonView:
-        if "role" in c.body:
-            users.set_role(name, c.body["role"])
-        if "groups" in c.body:
-            users.set_groups(name, c.body["groups"])
-        if "grants" in c.body:
-            users.set_grants(name, c.body["grants"])
-        if "tenant" in c.body:
-            users.set_tenant(name, c.body["tenant"])
+        for part, put in (
+            ("role", users.set_role),
+            ("groups", users.set_groups),
+            ("grants", users.set_grants),
+            ("tenant", users.set_tenant),
+        ):
+            if part in c.body:
+                put(name, c.body[part])
         user = users.get(name)
         if user is None:
             raise NotFound(f"user {name!r:.80} not found")
@@ -149,7 +149,9 @@ async def revoke_key(c: ApiRequest) -> Any:
 async def list_sessions(c: ApiRequest) -> Any:
     """Your open sessions; with `all`, for admins, those of all users."""
     found = await c.app.guard.ask(lambda: _sessions(c, c.query.get("all", False)))
-    return whole([_session(c, session) for session in found])
+    this = _this(c)
+    items = [filled(SessionView, one, name=one.user, is_this=one.id == this) for one in found]
+    return whole(items)
 
 
 @operation(
@@ -213,24 +215,16 @@ def _this(c: ApiRequest) -> str:
     return guard.users.session_id(c.request.cookies.get(guard.cookie, ""))
 
 
-def _session(c: ApiRequest, session: Session) -> SessionView:
-    return filled(SessionView, session, name=session.user, is_this=session.id == _this(c))
-
-
 def _person(users: Users, user: User, sessions: list[Session]) -> PersonView:
     own = [session for session in sessions if session.user == user.name]
     return filled(
         PersonView,
         user,
         grants=tuple(map(str, user.grants)),
-        keys=tuple(_key(key) for key in users.keys(user.name)),
+        keys=tuple(filled(KeyView, key) for key in users.keys(user.name)),
         sessions=len(own),
         seen_at=max((session.seen_at for session in own), default=None),
     )
-
-
-def _key(key: Key) -> KeyView:
-    return filled(KeyView, key)
 
 
 def _new_key(users: Users, name: str, key: str) -> NewKey:

@@ -395,10 +395,7 @@ async def fork_run(c: ApiRequest) -> Any:
     Whoever keeps people's answers decides.
     """
     run = await c.rt.get(c.path["run"])
-    if "input" in c.body:
-        changed = {"input": given_files(c.body["input"])}
-    else:
-        changed = {}
+    changed = {"input": given_files(c.body["input"])} if "input" in c.body else {}
     answers = c.body.get("answers", "reopen")
     if answers == "keep" and not await has_right_on(c.app, c.who, "decide", run.id):
         raise NotAllowed(

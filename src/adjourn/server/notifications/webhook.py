@@ -159,10 +159,7 @@ async def post(
         addresses = await resolve(host, port, allow)
         if not secure and any(is_public(ipaddress.ip_address(a)) for a in addresses):
             raise AddressBlocked(f"{host!r:.100} is public, and would be told without encryption")
-        if secure:
-            context = tls or _trusting()
-        else:
-            context = None
+        context = tls or _trusting() if secure else None
         name = host if secure else None
         reader, writer = await asyncio.open_connection(
             addresses[0], port, ssl=context, server_hostname=name
