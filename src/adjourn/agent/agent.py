@@ -284,12 +284,8 @@ class Agent(Definition[T]):
 
     @cached_property
     def _terms(self) -> Terms:
-        if isinstance(self.instructions, str):
-            instructions = self.instructions
-        else:
-            instructions = ""
         tools = cast("list[Any]", plain(msgspec.to_builtins(self.specs), "tools"))
-        return Terms(instructions, self.model.name, recorded_settings(self.settings), tools)
+        return Terms(self._about, self.model.name, recorded_settings(self.settings), tools)
 
     async def check_files(self, value: Any, consequence: str) -> None:
         """Raise `Invalid` if none of its models takes all files that a value gives.
@@ -368,14 +364,14 @@ class Agent(Definition[T]):
         """
         from adjourn.runtime.local_runtime import LocalRuntime
 
-        said: dict[str, Any] = {
-            "answers": answers,
-            "approved": approved,
-            "instruction": instruction,
-            "by": by or "",
-        }
         run = await LocalRuntime(self, resources).resume(
-            checkpoint, answer, **said, on_change=on_change
+            checkpoint,
+            answer,
+            answers=answers,
+            approved=approved,
+            instruction=instruction,
+            by=by or "",
+            on_change=on_change,
         )
         return await run.wait()
 
@@ -410,17 +406,19 @@ class Agent(Definition[T]):
         from adjourn.runtime.stream import RunStream
 
         runtime = LocalRuntime(self, resources)
-        said: dict[str, Any] = {
-            "answers": answers,
-            "approved": approved,
-            "instruction": instruction,
-            "by": by or "",
-        }
 
         async def begin() -> "Run[T]":
             if checkpoint is None:
                 return await runtime.start(self, input, after=after, by=by or "")
-            return await runtime.resume(checkpoint, answer, **said, on_change=on_change)
+            return await runtime.resume(
+                checkpoint,
+                answer,
+                answers=answers,
+                approved=approved,
+                instruction=instruction,
+                by=by or "",
+                on_change=on_change,
+            )
 
         return RunStream(runtime, begin)
 
@@ -513,16 +511,12 @@ class Agent(Definition[T]):
 
     @property
     def _about(self) -> str:
-        if isinstance(self.instructions, str):
-            return self.instructions
-        return ""
+        """Its instructions, if they are a string."""
+        return self.instructions if isinstance(self.instructions, str) else ""
 
     def __repr__(self) -> str:
-        if len(self.chain.models) == 1:
-            model = repr(self.model.name)
-        else:
-            model = repr(list(self.chain.names))
-        return f"Agent({self.name!r}, model={model}, tools={list(self.tools)})"
+        model = self.model.name if len(self.chain.models) == 1 else list(self.chain.names)
+        return f"Agent({self.name!r}, model={model!r}, tools={list(self.tools)})"
 
 
 def _split(agent: str, tools: Any) -> tuple[list[Any], tuple[Toolset, ...]]:
@@ -562,10 +556,7 @@ def _by_name(agent: str, tools: Iterable[Any]) -> dict[str, Tool]:
     for given in tools:
         if isinstance(given, Agent):
             given = given.as_tool()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        if isinstance(given, Tool):
-            one = given
-        else:
-            one = tool(given)
+        one = given if isinstance(given, Tool) else tool(given)
         if one.name in found:
             raise InvalidDefinition(f"agent {agent!r} has two tools named {one.name!r}")
         found[one.name] = one

@@ -67,10 +67,7 @@ class Conversations:
         if by:
             return
         for agent in self.agents.values():
-            if agent.policy is not None:
-                rules = agent.policy.rules
-            else:
-                rules = ()
+            rules = agent.policy.rules if agent.policy is not None else ()
             if wanting := next((rule for rule in rules if rule.not_requester), None):
                 raise Invalid(
                     (
@@ -111,10 +108,7 @@ class Conversations:
             return Refuse(f"not allowed: {call.veto}", VETOED)
         unchecked = not (call.checked and call.checked == state.epoch)
         unchecked = unchecked and bool(_hooks(up, "before", tool.name))
-        if judged.verdict == Verdict.ASK:
-            gate = judged.gate()
-        else:
-            gate = ()
+        gate = judged.gate() if judged.verdict == Verdict.ASK else ()
         # Only what somebody agrees to is compared with what they were shown.
         if gate:
             shown = action_digest(state.run, call.id, tool.name, tool.exact, args)

@@ -180,10 +180,7 @@ class Summarise(msgspec.Struct, frozen=True):
         return covered(thread, self.after, self.keep)
 
     def __repr__(self) -> str:
-        if self.model:
-            model = f", model={self.model.name!r}"
-        else:
-            model = ""
+        model = f", model={self.model.name!r}" if self.model else ""
         return f"summarise(after={self.after}, keep={self.keep}{model})"
 
 
@@ -262,10 +259,7 @@ class History:
         self.agent, self.processors = agent, tuple(cast("Iterable[Any]", given))
         for place, one in enumerate(self.processors):
             self._check(place, one)
-        if self.processors:
-            first = self.processors[0]
-        else:
-            first = None
+        first = self.processors[0] if self.processors else None
         if isinstance(first, Summarise):
             self.summarise = first
         else:

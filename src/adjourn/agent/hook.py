@@ -30,10 +30,7 @@ class Veto(msgspec.Struct, frozen=True):
     reason: str
 
     def __post_init__(self) -> None:
-        if not isinstance(self.reason, str) or not self.reason:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(
-                f"Veto(reason) needs a sentence that the model reads, got {self.reason!r:.80}"
-            )
+        _check_reason("Veto(reason)", self.reason, "the model reads")
 
 
 class AskPerson(msgspec.Struct, frozen=True):
@@ -46,10 +43,12 @@ class AskPerson(msgspec.Struct, frozen=True):
     reason: str
 
     def __post_init__(self) -> None:
-        if not isinstance(self.reason, str) or not self.reason:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(
-                f"AskPerson(reason) needs a sentence that a person reads, got {self.reason!r:.80}"
-            )
+        _check_reason("AskPerson(reason)", self.reason, "a person reads")
+
+
+def _check_reason(what: str, reason: Any, reader: str) -> None:
+    if not isinstance(reason, str) or not reason:
+        raise InvalidDefinition(f"{what} needs a sentence that {reader}, got {reason!r:.80}")
 
 
 class HookedText(msgspec.Struct, frozen=True):

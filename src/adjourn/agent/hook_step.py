@@ -155,10 +155,7 @@ def _where(hook: Hook, error: BaseException) -> str:
     """That a hook failed, and where. Never the text of the error, which may be what is to be
     hidden."""
     frames = traceback.extract_tb(error.__traceback__)
-    if frames:
-        place = f", line {frames[-1].lineno} of {frames[-1].name}"
-    else:
-        place = ""
+    place = f", line {frames[-1].lineno} of {frames[-1].name}" if frames else ""
     return f"the hook {hook.name} failed ({type(error).__name__}{place})"
 
 

@@ -87,10 +87,7 @@ class Output:
         finals = [c for c in calls if c.tool == OUTPUT_TOOL]
         if len(calls) > 1 or (calls and not finals):
             return False, None, ""
-        if finals:
-            value = finals[0].args
-        else:
-            value = self._parsed(reply.text)
+        value = finals[0].args if finals else self._parsed(reply.text)
         if finals and self._wrapped and isinstance(value, dict):
             value = value.get("value", value)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         try:

@@ -104,10 +104,7 @@ async def find_tools(owner: Owner, desk: StepHandle, path: str) -> dict[str, Too
         sources.append(("whoever started the run", map(_of_client, offered)))
     for source, tools in sources:
         for given in tools:
-            if isinstance(given, Tool):
-                one = given
-            else:
-                one = tool(given)
+            one = given if isinstance(given, Tool) else tool(given)
             if one.name in found or one.name in owner.tools:
                 raise InvalidDefinition(
                     f"agent {owner.name!r} has two tools named {one.name!r}, one of them of {source}"
@@ -165,10 +162,7 @@ def recorded_tool(state: State, call: Call) -> Tool | None:
     if thread is None:
         return None
     part = next((slot.part for slot in thread.slots if slot.call == call.id), None)
-    if part is not None:
-        finding = (part.details or {}).get(FOUND)
-    else:
-        finding = None
+    finding = (part.details or {}).get(FOUND) if part is not None else None
     specs = cast("list[dict[str, Any]]", state.bodies.get(thread.terms.get("tools", ""), []))
     spec = next((spec for spec in specs if spec["name"] == call.tool), None)
     if finding is None or spec is None:
@@ -182,10 +176,7 @@ def _unusable(spec: Mapping[str, Any], finding: Mapping[str, Any], why: str) -> 
     def refuse(*args: Any, **options: Any) -> None:
         raise ToolFailed(f"{why}; nothing was done")
 
-    if finding["effect"] == "verifiable":
-        verify = refuse
-    else:
-        verify = None
+    verify = refuse if finding["effect"] == "verifiable" else None
     made = Tool(
         spec["name"],
         spec["description"],

@@ -28,10 +28,7 @@ def argument_schema(model: type[BaseModel]) -> ArgumentSchema:
         whole = generator.generate(cast("Any", model.__pydantic_core_schema__))
     finally:
         marked.reset(before)
-    if generator.has_sets:
-        sets = SchemaDocument(whole)
-    else:
-        sets = None
+    sets = SchemaDocument(whole) if generator.has_sets else None
     return ArgumentSchema(_cleaned(whole, complete=False), _cleaned(whole, complete=True), sets)
 
 

@@ -71,10 +71,7 @@ def _search(hint: Any, seen: set[Any]) -> str | None:
     if isinstance(hint, Secret):
         return ""
     origin = typing.get_origin(hint)
-    if isinstance(origin, type):
-        kind = origin
-    else:
-        kind = hint
+    kind = origin if isinstance(origin, type) else hint
     if isinstance(kind, type) and hasattr(kind, "get_secret_value"):
         return ""
     inside = [*typing.get_args(hint), *_behind(hint)]

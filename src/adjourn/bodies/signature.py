@@ -299,10 +299,7 @@ def _resources(hint: Any) -> list[Resource]:
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Annotations, evaluated, also when they are strings that name local types."""
-    if inspect.isfunction(function):
-        local = _closed_over(function)
-    else:
-        local = {}
+    local = _closed_over(function) if inspect.isfunction(function) else {}
     try:
         return typing.get_type_hints(function, localns=local, include_extras=True)
     except Exception as e:
@@ -392,10 +389,7 @@ def parameters(schema: Mapping[str, Any], effect: str) -> dict[str, str]:
     required = plain.get("required", [])
     found: dict[str, str] = {}
     for name, part in plain.get("properties", {}).items():
-        if name in required:
-            key = name
-        else:
-            key = f"{name}{OPTIONAL}"
+        key = name if name in required else f"{name}{OPTIONAL}"
         found[key] = digest("argument", part, _referred(part, definitions))[:8]
     rest = dict(plain)
     for key in ("properties", "required", "$defs"):

@@ -38,10 +38,7 @@ class StoreTime:
         As long as that may be so, nothing changes: how long an answer took is no reason to go back.
         """
         earliest, latest = now - self._clock.steady(), now - asked
-        if self.offset is None:
-            known = earliest
-        else:
-            known = self.offset
+        known = earliest if self.offset is None else self.offset
         self.offset = min(max(known, earliest), latest)
 
 

@@ -93,19 +93,13 @@ async def folded_and_sized(
                 run,
             )
     records = await store.load(run)
-    if earlier:
-        before = await earlier.of(records)
-    else:
-        before = None
+    before = await earlier.of(records) if earlier else None
     return await fold_in_slices(State(trust, before), records), await _sized(records)
 
 
 async def _with_earlier(state: State, earlier: EarlierTurns | None) -> State:
     """The state, with what was said in the turns before it. Raises `BrokenHistory`."""
-    if earlier:
-        before = await earlier.before(state.started)
-    else:
-        before = None
+    before = await earlier.before(state.started) if earlier else None
     if before is not None:
         root = state.threads[""]
         root.transcript = await asyncio.to_thread(root.transcript.behind, before)

@@ -83,10 +83,7 @@ class EarlierTurns:
     async def of(self, records: Sequence[tuple[int, AnyRecord]]) -> Transcript | None:
         """`before`, for the run with these records; None if they do not begin with its first,
         because it was erased."""
-        if records:
-            first = records[0][1]
-        else:
-            first = None
+        first = records[0][1] if records else None
         if isinstance(first, Started):
             return await self.before(first)
         return None
@@ -107,10 +104,7 @@ class EarlierTurns:
     def known(self, started: Started) -> Transcript | None:
         """What a run goes on with, if that need not be read; see `before`."""
         ref = started.before
-        if ref:
-            line = self._where.get(ref)
-        else:
-            line = None
+        line = self._where.get(ref) if ref else None
         if ref is None or line is None:
             return None
         self._lines.move_to_end(id(line))
@@ -140,10 +134,7 @@ class EarlierTurns:
         self._size = 0
 
     def _put(self, before: Ref | None, ref: Ref, said: Transcript) -> None:
-        if before:
-            line = self._where.get(before)
-        else:
-            line = None
+        line = self._where.get(before) if before else None
         if line is None or before is None or line.marks[before] != len(line.said):
             known = line
             line = _Line(said)

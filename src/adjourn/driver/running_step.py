@@ -145,8 +145,5 @@ class RunningStep:
         tokens have cost so far."""
         asked, said = sum(len(str(m)) for m in self.request) // 4, len(self.partial) // 4
         used = self.state.usage
-        if used.total_tokens:
-            price = used.cost / used.total_tokens
-        else:
-            price = 0.0
+        price = used.cost / used.total_tokens if used.total_tokens else 0.0
         return Usage(1, asked, said, cost=round(price * (asked + said), 6), estimated=True)

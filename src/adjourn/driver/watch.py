@@ -76,10 +76,7 @@ Event = Recorded | ToolCallApprovalRequired | TextArrived | Published
 def keep(live: list[TextArrived | Published], item: TextArrived | Published) -> None:
     """Keep an item for a watcher who is behind: then text grows together, and what bodies published
     is dropped at last."""
-    if len(live) > FEW:
-        last = live[-1]
-    else:
-        last = None
+    last = live[-1] if len(live) > FEW else None
     if isinstance(item, Published):
         if len(live) < MANY:
             live.append(item)

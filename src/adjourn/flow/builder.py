@@ -43,10 +43,7 @@ class Node:
                 found.append(node.make())
             for other in node.nexts[1:]:
                 found.append(SideItem("side", other.items()))
-            if node.nexts:
-                node = node.nexts[0]
-            else:
-                node = None
+            node = node.nexts[0] if node.nexts else None
         return found
 
 
@@ -229,10 +226,7 @@ class Chain:
 
     def _inside(self, kind: str, verb: str) -> "OpenBlock":
         if self._outer is None or self._outer.kind != kind:
-            if self._outer:
-                unclosed = f"; {self._outer} is still open"
-            else:
-                unclosed = ""
+            unclosed = f"; {self._outer} is still open" if self._outer else ""
             raise InvalidDefinition(f"{verb} belongs after {kind}{unclosed}")
         return self._outer
 

@@ -55,10 +55,7 @@ class Chunk(Declared):
 
 def names(resources: Any, where: str) -> tuple[str, ...]:
     """Resources by name, or `InvalidDefinition`."""
-    if isinstance(resources, str):
-        found = ()
-    else:
-        found = tuple(resources)
+    found = () if isinstance(resources, str) else tuple(resources)
     if isinstance(resources, str) or not all(isinstance(name, str) for name in found):
         raise InvalidDefinition(
             f"{where}: resources= must be a list of names, got {resources!r:.80}"

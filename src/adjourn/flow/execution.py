@@ -187,10 +187,7 @@ class Execution:
 
     async def _interrupt(self, given: str | Interrupt) -> Interrupt:
         """An interrupt, whatever its state; raises `UnknownInterrupt`, listing the pending ones."""
-        if isinstance(given, Interrupt):
-            id = given.ref
-        else:
-            id = given
+        id = given.ref if isinstance(given, Interrupt) else given
         if not isinstance(id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid(
                 f"continue_with needs the id of an interrupt, a key of pending_interrupts, got {id!r:.80}"
@@ -199,12 +196,9 @@ class Execution:
         if opened := self._now().open.get(local):
             return view(self._run, opened.seq, opened.record)
         if local:
-            found = await self._store.inbox(Filter(run=self._run, interrupt=local, limit=1))
-        else:
-            found = []
-        if not found:
-            raise UnknownInterrupt(id, list(self.pending_interrupts))
-        return found[0]
+            for found in await self._store.inbox(Filter(run=self._run, interrupt=local, limit=1)):
+                return found
+        raise UnknownInterrupt(id, list(self.pending_interrupts))
 
     async def emit(self, event: str, value: Any = None, *, by: str = "") -> "Execution":
         """Send an event: it resolves what waits for it and begins the chains of `when(event)`.
@@ -313,10 +307,7 @@ class Execution:
     def _may_close(self, cancel: bool) -> None:
         state, pending = self._now(), self.pending_interrupts
         if state.status in (Status.PAUSED, Status.PAUSING, Status.STUCK):
-            if state.status == Status.STUCK:
-                advice = ""
-            else:
-                advice = "resume it first, or cancel it"
+            advice = "" if state.status == Status.STUCK else "resume it first, or cancel it"
             raise Refused(self._run, "close", self.status, advice=advice)
         if pending and not cancel:
             if state.failed:

@@ -50,10 +50,7 @@ class Rested(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             state: its folded journal.
             handed_back: whether it was handed back before it rested.
         """
-        if handed_back:
-            parked = None
-        else:
-            parked = state.parked
+        parked = None if handed_back else state.parked
         return cls(
             status=status_of(state),
             seq=state.seq,

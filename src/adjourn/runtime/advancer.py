@@ -106,10 +106,7 @@ class Advancer:
         self._fitness, self._slots, self._resources = fitness, slots, resources
         self._ttl, self._grace, self._max_deaths = ttl, grace, max_deaths
         self.trust = trust
-        if trust:
-            self._ring: int = trust.deciders.version
-        else:
-            self._ring = 0
+        self._ring: int = trust.deciders.version if trust else 0
         self._complaint = ""
         self._closing = False
 
@@ -129,11 +126,10 @@ class Advancer:
         """
         if not self._is_trusting():
             return []
-        now, known = self._store.now(), await self._store.workers()
-        gone = [
-            self.id,
-            *(worker for worker, until in known.items() if self._is_gone(worker, until, now)),
-        ]
+        now, gone = self._store.now(), [self.id]
+        for worker, until in (await self._store.workers()).items():
+            if not has_its_runs(self.life_of(worker), until, now):
+                gone.append(worker)
         await self._look(limit, {*but(), *await self._fitness.refused()}, gone)
         refused = await self._fitness.refused()
         mark = self.heartbeat.fence.mark()
@@ -184,9 +180,6 @@ class Advancer:
             why=str(error),
             changes=tuple(error.changes) if isinstance(error, ProgramChanged) else (),
         )
-
-    def _is_gone(self, worker: str, until: float, now: float) -> bool:
-        return not has_its_runs(self.life_of(worker), until, now)
 
     def _is_trusting(self) -> bool:
         """Whether it is known whose decisions count; if not, no run is taken."""
@@ -304,10 +297,7 @@ class Advancer:
         """Fold a whole journal into a state, with what was said in the turns before it: once it is
         known how many were erased."""
         erasures = self.earlier.erasures
-        if erasures >= 0:
-            earlier = self.earlier
-        else:
-            earlier = None
+        earlier = self.earlier if erasures >= 0 else None
         try:
             restored, size = await folded_and_sized(self._store, run, self.trust, earlier)
         except (BrokenHistory, KeyMissing) as e:
@@ -497,10 +487,7 @@ class Advancer:
             life = self.life_of(owner)
             if owner == replaces or life is Life.ALIVE:
                 raise
-            if life is Life.DEAD:
-                gone = owner
-            else:
-                gone = ""
+            gone = owner if life is Life.DEAD else ""
             return await self._store.acquire(run, self.id, self._ttl, **known, replaces=gone)
 
     def life_of(self, owner: str) -> Life:
@@ -544,11 +531,9 @@ class _Timers:
         self._drive, self._beat, self._every = drive, budget.beat, every
         self.error: Exception | None = None
         self._loop = asyncio.get_running_loop()
+        self._end = self._next = None
         if budget.at_most is not None:
             self._end = self._loop.call_later(budget.at_most, self._over)
-        else:
-            self._end = None
-        self._next: asyncio.TimerHandle | None = None
 
     def __enter__(self) -> "_Timers":
         self._tell()

@@ -112,10 +112,7 @@ class AuditVerbs(OpenRuntime):
             checked with, if not with the
         runtime's own: a public line (`ed25519 …`), or a file.
         """
-        if key is None:
-            keys = self._audit_keys
-        else:
-            keys = audit_keys(key)
+        keys = self._audit_keys if key is None else audit_keys(key)
         return await self.store.verify(keys, read_anchor(since))
 
     async def audit_export(self, after: int = 0) -> AsyncIterator[dict[str, Any]]:

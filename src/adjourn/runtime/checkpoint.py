@@ -40,18 +40,13 @@ def key_ring(secret: str | None = None) -> tuple[bytes, ...]:
     No keys only if neither is set: a secret that is empty, or a key that is short, is
     `InvalidDefinition`.
     """
+    name, text = "secret=", secret
     if secret is None:
-        text = os.environ.get(SECRET)
-    else:
-        text = secret
+        name, text = SECRET, os.environ.get(SECRET)
     if text is None:
         return ()
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidDefinition(f"secret= must be a string, got {type(text).__name__}: {_MAKE}")
-    if secret is None:
-        name = SECRET
-    else:
-        name = "secret="
     keys = tuple(key.strip().encode() for key in text.split(",") if key.strip())
     if not keys:
         raise InvalidDefinition(

@@ -60,13 +60,11 @@ class ErasureVerbs(PruneVerbs):
             silent = (self._live is None or await self._live.forget(run)) and silent
         scrubbed = scrub and await self.store.scrub()
         row = await self.store.get(run_id)
+        others: tuple[str, ...] = ()
         if row.session:
-            found = await self.store.runs(
-                Filter(session=row.session, since=row.created_at, limit=LISTED)
-            )
-        else:
-            found = []
-        others = tuple(x.id for x in found if x.id != run_id and not x.erased)
+            later = Filter(session=row.session, since=row.created_at, limit=LISTED)
+            found = await self.store.runs(later)
+            others = tuple(x.id for x in found if x.id != run_id and not x.erased)
         return msgspec.structs.replace(done, scrubbed=scrubbed and silent, others=others)
 
     async def _erase_archive(

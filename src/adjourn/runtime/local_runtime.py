@@ -111,10 +111,7 @@ class LocalWorker(RunWorker):
         while True:
             done = await self.advance(run)
             state = self.state(run)
-            if isinstance(done, Rested):
-                wake_at = done.wake_at
-            else:
-                wake_at = 0.0
+            wake_at = done.wake_at if isinstance(done, Rested) else 0.0
             if not wake_at or is_resting(state, self._store.now()):
                 return self._at_rest(run, state)
             await self.sleep(run, wake_at)

@@ -27,6 +27,10 @@ class RestState(msgspec.Struct, frozen=True, kw_only=True):
     checkpoint: Checkpoint
     usage: Usage
 
+    def _no_output(self, why: str, advice: str) -> NoOutput:
+        what = f"run {bare(self.run_id)} {why}"
+        return NoOutput(what, self.run_id, self.status, advice=advice)
+
     def __repr__(self) -> str:
         shown = [name for name in self.__struct_fields__ if name not in ("checkpoint", "usage")]
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
@@ -67,12 +71,8 @@ class Paused(RestState, frozen=True, kw_only=True):
     @property
     def output(self) -> Never:
         """There is none yet."""
-        raise NoOutput(
-            f"run {bare(self.run_id)} is {self.status} and has no output yet",
-            self.run_id,
-            self.status,
-            advice="answer its interrupts and resume it",
-        )
+        what = f"is {self.status} and has no output yet"
+        raise self._no_output(what, "answer its interrupts and resume it")
 
 
 @final
@@ -94,12 +94,8 @@ class Stopped(RestState, frozen=True, kw_only=True):
     @property
     def output(self) -> Never:
         """There is none."""
-        raise NoOutput(
-            f"run {bare(self.run_id)} was stopped by {self.by} and has no output",
-            self.run_id,
-            self.status,
-            advice="see .partial for its last text, or raise the limit",
-        )
+        what = f"was stopped by {self.by} and has no output"
+        raise self._no_output(what, "see .partial for its last text, or raise the limit")
 
 
 @final
@@ -121,12 +117,7 @@ class Cancelled(RestState, frozen=True, kw_only=True):
     @property
     def output(self) -> Never:
         """There is none."""
-        raise NoOutput(
-            f"run {bare(self.run_id)} was cancelled and has no output",
-            self.run_id,
-            self.status,
-            advice="see .undone and .residue",
-        )
+        raise self._no_output("was cancelled and has no output", "see .undone and .residue")
 
 
 Outcome = Completed[T] | Paused | Stopped | Cancelled

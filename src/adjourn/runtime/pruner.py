@@ -188,17 +188,11 @@ class PruneVerbs(OpenRuntime):
                     "from": self.origin,
                     "reason": wanted.reason,
                     "runs": found.runs,
+                    "status": status.value,
+                    "before": round(wanted.before, 3),
+                    "archive": archive,
                 }
-                await self.store.note(
-                    [
-                        {
-                            **line,
-                            "status": status.value,
-                            "before": round(wanted.before, 3),
-                            "archive": archive,
-                        }
-                    ]
-                )
+                await self.store.note([line])
         return found
 
     async def _prune_pages(

@@ -74,10 +74,7 @@ class Run(Generic[T]):
             state, records = await self._rt.worker.rest(self.id)
         cause = self._rt.worker.errors.get(self.id)
         program = self._rt.programs.get(state.started.program)
-        if program:
-            load = program.load
-        else:
-            load = _as_it_is
+        load = program.load if program else _as_it_is
         checkpoint, stored = await self._checkpoint(records), self._rt.worker.outlives
         return outcome_of(state, checkpoint, load, cause, stored=stored)
 
@@ -113,10 +110,7 @@ class Run(Generic[T]):
             if row.seq == state.seq:
                 break
             row, state = await store.get(self.id), await self._fold()
-        if row.status == Status.READY:
-            note = await noted(store, self.id)
-        else:
-            note = None
+        note = await noted(store, self.id) if row.status == Status.READY else None
         holds = holds_of(row, await self._rt.holds())
         return run_view(row, state, await self._rt.halts(), store.now(), misfit=note, holds=holds)
 
@@ -198,10 +192,7 @@ class Run(Generic[T]):
 
         check_outside("accept a changed program")
         note, state = await noted(self._rt.store, self.id), await self._fold()
-        if note:
-            found = changed(state, note)
-        else:
-            found = ()
+        found = changed(state, note) if note else ()
         if note is None or not found:
             if request_id and (done := await self._accepted(by, request_id)):
                 return done

@@ -78,10 +78,7 @@ async def at_home(rt: "Runtime", saved: Checkpoint) -> Checkpoint:
     """A journal as this store can take it: with the turns before it in its own first record, unless
     they are here."""
     ref = saved.started.before
-    if ref:
-        found = await rt.store.turns(ref.run, ref.seq, 1)
-    else:
-        found = []
+    found = await rt.store.turns(ref.run, ref.seq, 1) if ref else []
     if ref is None or (found and found[0].records and found[0].head.hex() == ref.head):
         return saved
     before = saved.before or await rt.worker.earlier.before(saved.started)

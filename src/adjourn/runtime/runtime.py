@@ -582,10 +582,7 @@ class Runtime(AdvanceVerb, AuditVerbs, BulkVerbs, JointDecisionVerbs, ErasureVer
         made = forked(old, at, ForkRequest(new, by, changed, how, instruction))
         kept = self.signatures.kept(new, run_start.all_of_request(made))
         saved = Checkpoint(kept, files=needed(kept, await self.store.blobs(run.id)))
-        if isinstance(answers, Mapping):
-            answered_here = answers.items()
-        else:
-            answered_here = ()
+        answered_here = answers.items() if isinstance(answers, Mapping) else ()
         given = {ref_of(new, local_of(run.id, id)): value for id, value in answered_here}
         wanted = Continuation(answers=given or None, by=by, attended=True)
         return await enter(self, await prepare(saved, None, wanted, self.store.now()), is_new=True)

@@ -368,10 +368,7 @@ class Worker(RunWorker):
             return
         free = self._slots.free
         wanted = min(free, TOGETHER)
-        if free:
-            leases = await self.advancer.claim(wanted, self._known)
-        else:
-            leases = []
+        leases = await self.advancer.claim(wanted, self._known) if free else []
         self._crowded = len(leases) == wanted
         if self._crowded and wanted < free:
             self._bell.set()

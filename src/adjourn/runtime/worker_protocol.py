@@ -94,10 +94,7 @@ class RunWorker:
         What was asked never changes, so nobody need read it again. Whether it is still open is for
         the store to say.
         """
-        if isinstance(given, Interrupt):
-            name = given.ref
-        else:
-            name = given
+        name = given.ref if isinstance(given, Interrupt) else given
         if isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             places = places_of(name)
         else:
