@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+
 from adjourn.guests import provider_errors
 from adjourn.models.provider_status import classified, retry_after
 

@@ -43,10 +43,7 @@ def decided(interrupt: Interrupt, answer: Any, by: str = "", digest: str = "") -
         value, note = answer, ""
     if kind != "question":
         value = _choice(interrupt, value)
-    if interrupt.call:
-        shown = interrupt.call.digest
-    else:
-        shown = ""
+    shown = interrupt.call.digest if interrupt.call else ""
     return Decided(i=local, verdict="value", value=value, by=by, note=note, digest=digest or shown)
 
 
@@ -76,10 +73,7 @@ def _approval(interrupt: Interrupt, answer: Any, by: str, digest: str) -> Decide
             f"Decision.deny(...), True or False, got {answer!r:.80}",
             consequence="nothing was approved",
         )
-    if interrupt.call:
-        shown = interrupt.call.digest
-    else:
-        shown = ""
+    shown = interrupt.call.digest if interrupt.call else ""
     if digest and shown and digest != shown:
         raise StaleDecision(interrupt.id, digest, shown)
     if answer.edit is not None and is_fixed(interrupt.answer_schema):

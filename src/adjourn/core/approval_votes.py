@@ -92,10 +92,7 @@ def seated(
     if "" in distinct:  # somebody without a name
         named = [vote for who, vote in distinct.items() if who]
     for seats in _seats(gate).values():
-        if len(seats) == 1:
-            votes = all_votes
-        else:
-            votes = named
+        votes = all_votes if len(seats) == 1 else named
         taken: dict[int, int] = {}  # seat → vote
 
         def place(
@@ -117,10 +114,7 @@ def seated(
         for at in range(len(votes)):
             place(at, set())
         for number, slot in enumerate(seats):
-            if number in taken:
-                by = votes[taken[number]].by
-            else:
-                by = None
+            by = votes[taken[number]].by if number in taken else None
             found.append((slot, by))
     return found
 

@@ -328,10 +328,7 @@ def _address(text: str, version: Literal[4, 6]) -> str:
 
 
 def _no_zone(text: str) -> str:
-    if text.isascii():
-        address = text
-    else:
-        address = ""
+    address = text if text.isascii() else ""
     if "%" in address or "." in address:
         raise ValueError(f"{text!r:.80} is not a plain IPv6 address")
     return address

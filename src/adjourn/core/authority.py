@@ -27,10 +27,7 @@ from adjourn.core.standing_decision import Known, StandingDecision, under, use_f
 def shown_digest(run: str, asked: Asked) -> str:
     """What a person agrees to: everything that an approval shows. One that was escalated still
     shows the same."""
-    if asked.carries:
-        first = asked.carries[0]
-    else:
-        first = asked.i
+    first = asked.carries[0] if asked.carries else asked.i
     said: list[Any] = [
         asked.kind,
         asked.describes,

@@ -67,10 +67,7 @@ class Belief(msgspec.Struct, gc=False):
     ) -> Iterator[tuple[int, AnyRecord, bool]]:
         """Every record, and whether it counts. The state must have folded all before the next is
         asked for."""
-        if isinstance(records, list):
-            batch = records
-        else:
-            batch = list(records)
+        batch = records if isinstance(records, list) else list(records)
         void, upgrades = set[int](), set[int]()
         for seq, record in batch:
             if type(record) is Disowned:

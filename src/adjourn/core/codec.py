@@ -96,10 +96,7 @@ def text_of(error: BaseException) -> str:
 def _plain_dict(value: dict[Any, Any], path: str, depth: int) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key, item in value.items():
-        if type(key) is str:
-            name = key
-        else:
-            name = _key(key, path)
+        name = key if type(key) is str else _key(key, path)
         if name in out:
             raise NotJSON(f"{path}.{name}", "a key that occurs twice as JSON")
         out[_text(name, path)] = item if _easy(item) else _plain(item, f"{path}.{name}", depth + 1)
@@ -204,10 +201,7 @@ def loads(
         raise Invalid(f"{what} is nested deeper than {depth} levels")
     try:
         # given bytes, `json` would guess at UTF-16
-        if isinstance(data, str):
-            text = data
-        else:
-            text = data.decode()
+        text = data if isinstance(data, str) else data.decode()
         value = json.loads(
             text, object_pairs_hook=_no_twins, parse_constant=_no_constant, parse_float=_finite
         )

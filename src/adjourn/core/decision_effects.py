@@ -73,10 +73,7 @@ def approval(state: State, record: r.Asked, decided: r.Decided) -> None:
         state._finish(call, result, "", ran=begun, kept=begun)
         return
     if decided.verdict == "deny":
-        if decided.note:
-            note = f": {decided.note}"
-        else:
-            note = ""
+        note = f": {decided.note}" if decided.note else ""
         what = "It does not go on" if call.begun else "It was not run"
         _refused(state, call, f"denied by {decided.by or 'a person'}{note}. {what}", ".")
         return
@@ -84,10 +81,7 @@ def approval(state: State, record: r.Asked, decided: r.Decided) -> None:
         call.args, call.edited = decided.edit, True
     call.grant = decided.i
     if state.grants[decided.i].for_run:
-        if decided.edit is not None:
-            args = decided.edit
-        else:
-            args = record.args
+        args = decided.edit if decided.edit is not None else record.args
         state.granted[action_digest(state.run, "", record.tool, record.definition, args)] = (
             decided.i
         )

@@ -116,10 +116,7 @@ def late(state: State, _seq: int, record: r.Late) -> None:
 def left_behind(state: State) -> list[dict[str, Any]]:
     """What stayed when the run was cancelled; a body that ended afterwards with what became of it,
     as `late`."""
-    if isinstance(state.ended, r.RunCancelled):
-        residue = state.ended.residue
-    else:
-        residue = ()
+    residue = state.ended.residue if isinstance(state.ended, r.RunCancelled) else ()
     return [_with_late(state, item) for item in residue]
 
 

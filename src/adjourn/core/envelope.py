@@ -205,10 +205,7 @@ def _before(envelope: Envelope, first: Started) -> list[Message]:
             "records",
         )
     if bool(envelope.before) != named:
-        if named:
-            what = "are missing"
-        else:
-            what = "are not named by its records"
+        what = "are missing" if named else "are not named by its records"
         raise CheckpointInvalid(f"the turns before the checkpoint's run {what}", "records")
     if not named:
         return []

@@ -36,10 +36,7 @@ def likeness(program: str, interrupt: Interrupt) -> Likeness | None:
     if interrupt.kind != "error" or "retry" not in interrupt.choices:
         return None
     given: Any = interrupt.payload
-    if isinstance(given, dict):
-        payload = cast("dict[str, Any]", given)
-    else:
-        payload = {}
+    payload = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
     error, tool = str(payload.get("kind", "")), str(payload.get("tool", ""))
     if error == UNAUTHORISED:
         return None

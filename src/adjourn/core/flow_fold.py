@@ -324,10 +324,7 @@ class FlowFold(msgspec.Struct, dict=True):
             self._enter(token, value)
 
     def _begin(self, scope: FlowScope, value: Any) -> None:
-        if scope.parent:
-            began = scope.parent.began
-        else:
-            began = self.events
+        began = scope.parent.began if scope.parent else self.events
         number = 0
         for _, chain, path in self._chains(scope):
             if chain.root:
@@ -506,10 +503,7 @@ class FlowFold(msgspec.Struct, dict=True):
 
     def _meetings(self, scope: FlowScope) -> dict[str, set[str]]:
         """Which keys each meeting point of a flow waits for."""
-        if scope.parent is not None:
-            where = scope.parent.place
-        else:
-            where = None
+        where = scope.parent.place if scope.parent is not None else None
         if where not in self._wanted:
             self._wanted[where] = meetings(self.graph_of(scope))
         return self._wanted[where]

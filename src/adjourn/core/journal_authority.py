@@ -25,17 +25,11 @@ def with_runs(records: Sequence[AnyRecord]) -> Iterator[tuple[int, str, AnyRecor
     its originals."""
     originals = [record.of for record in records if isinstance(record, Forked)]
     first = records[0] if records else None
-    if isinstance(first, Started):
-        own = first.run
-    else:
-        own = ""
+    own = first.run if isinstance(first, Started) else ""
     run = own
     for seq, record in enumerate(records, 1):
         if isinstance(record, Started | Forked):
-            if originals:
-                run = originals.pop(0)
-            else:
-                run = own
+            run = originals.pop(0) if originals else own
         yield seq, run, record
 
 

@@ -26,10 +26,7 @@ def changes(name: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> list[
         found.append(f"the run is of {old!r}, not of {new!r}")
     if then.get("output", "") != now.get("output", ""):
         found.append("the output type is another")
-    if then.get("kind") == "flow":
-        word = "chunk"
-    else:
-        word = "tool"
+    word = "chunk" if then.get("kind") == "flow" else "tool"
     extended = _extended(then.get("parameters", {}), now.get("parameters", {}))
     found += _tools(word, then.get("tools", {}), now.get("tools", {}), extended)
     found += _policy(then.get("policy", []), now.get("policy", []))
@@ -83,10 +80,7 @@ def _tools(
 
 
 def _policy(then: list[str], now: list[str]) -> list[str]:
-    found: list[str] = []
-    for rule in then:
-        if rule not in now:
-            found.append(f"the policy's «{rule}» is gone")
+    found = [f"the policy's «{rule}» is gone" for rule in then if rule not in now]
     for rule in now:
         if rule not in then and rule.startswith(("allow", "default")):
             found.append(f"the policy's «{rule}» is new")
@@ -117,10 +111,7 @@ def _loosened(then: list[Any], now: list[Any]) -> str:
             if not groups or (of and set(of) <= set(groups)):
                 many += people
         if many < count:
-            if groups:
-                of = f" of {' or '.join(groups)}"
-            else:
-                of = ""
+            of = f" of {' or '.join(groups)}" if groups else ""
             return f"{many} instead of {count} must agree{of}"
     if not_requester and not new_not_requester:
         return "the requester may agree"

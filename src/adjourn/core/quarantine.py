@@ -72,10 +72,7 @@ def question(state: State) -> Asked:
         {call.tool for call in state.live.values() if call.doubt or call.id in state.owed}
     )
     if state.deaths:
-        if running:
-            what = f" while {', '.join(running)} ran"
-        else:
-            what = ""
+        what = f" while {', '.join(running)} ran" if running else ""
         if state.deaths == 1:
             workers = "1 worker"
         else:

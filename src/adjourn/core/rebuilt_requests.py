@@ -101,18 +101,12 @@ def requests(
         if isinstance(record, Summarised):
             if asked is not None:  # of one that was cut off nothing but its cost is known
                 terms = terms_of(record.sent.terms if record.sent else {}, state.bodies)
-                if terms:
-                    made = request_digest([asked], terms)
-                else:
-                    made = ""
+                made = request_digest([asked], terms) if terms else ""
                 yield SentRequest(
                     seq, record.path, thread.agent, "summary", (asked,), terms, record.request, made
                 )
             continue
-        if isinstance(record, Replied):
-            what = "reply"
-        else:
-            what = "cut off"
+        what = "reply" if isinstance(record, Replied) else "cut off"
         messages = thread.last_request()
         terms, made = terms_of(thread.terms, state.bodies), ""
         if terms is not None and thread.sent is None:

@@ -121,10 +121,7 @@ def claimed(state: State, _seq: int, record: r.Claimed) -> None:
     if state.resting:
         state.waited, state.resting = state.waited + max(0.0, record.at - state.resting), 0.0
     quarantine.claimed(state, lost=record.lost)
-    if record.lost:
-        why = quarantine.SILENT
-    else:
-        why = quarantine.GONE
+    why = quarantine.SILENT if record.lost else quarantine.GONE
     for call in state.live.values():
         call.left = False
         if call.phase == Phase.INTENDED and call.id not in state.threads:

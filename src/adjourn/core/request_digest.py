@@ -209,10 +209,7 @@ def recorded(
     """What a record says of its request: only what the records before it do not. `names`: of the
     request before."""
     new = {name: body for name, body in terms.bodies.items() if name not in known}
-    if terms.names != names:
-        changed = terms.names
-    else:
-        changed = {}
+    changed = terms.names if terms.names != names else {}
     if changed or new or messages is not None:
         return Sent(messages=messages, terms=changed, bodies=new)
     return None

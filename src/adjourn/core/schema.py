@@ -113,10 +113,7 @@ def _check_part(schema: dict[str, Any], document: SchemaDocument, what: str) -> 
             raise InvalidDefinition(
                 f"{what} is not a valid JSON Schema: {name!r} is {wanted}, not {said!r:.80}"
             )
-    if "pattern" in schema:
-        patterns = [schema["pattern"]]
-    else:
-        patterns = []
+    patterns = [schema["pattern"]] if "pattern" in schema else []
     for pattern in (*patterns, *schema.get("patternProperties", ())):
         try:
             anywhere(pattern)

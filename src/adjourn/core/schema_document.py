@@ -285,10 +285,7 @@ def declared(schema: Schema, name: str) -> list[Any]:
     """What this schema itself says of the property `name`; nothing if it says that there is
     none."""
     properties = _table(schema.get("properties"))
-    if name in properties:
-        found = [properties[name]]
-    else:
-        found = []
+    found = [properties[name]] if name in properties else []
     for pattern, part in _table(schema.get("patternProperties")).items():
         if _fits(pattern, name):
             found.append(part)
@@ -367,10 +364,7 @@ class _Filler:
         out = dict(value)
         for part in parts:
             for name, inner in _table(part.get("properties")).items():
-                if name not in out:
-                    defaults = self._defaults(inner)
-                else:
-                    defaults = []
+                defaults = self._defaults(inner) if name not in out else []
                 if defaults:
                     out[name] = copy.deepcopy(defaults[0])
         return {name: self._field(parts, name, item, depth) for name, item in out.items()}

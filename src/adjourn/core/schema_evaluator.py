@@ -164,10 +164,7 @@ Check = Callable[[Evaluator, Any, Any, Schema], Problem]
 
 
 def _type(_: Evaluator, said: Any, value: Any, schema: Schema) -> Problem:
-    if is_array(said):
-        kinds: list[Any] = said
-    else:
-        kinds = [said]
+    kinds: list[Any] = said if is_array(said) else [said]
     if any(TYPES[kind](value) for kind in kinds):
         return None
     return SchemaProblem("type", said, value, [])

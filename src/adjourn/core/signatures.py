@@ -93,10 +93,7 @@ def message(store: str, run: str, record: Sealed, of: str, seal: DecisionSeal) -
             about, verdict, value, edit, scope = record.event, "emit", record.value, None, ""
         case Forked():
             about, verdict, value, edit, scope = record.of, "keep", record.at_seq, None, ""
-    if isinstance(record, Forked):
-        groups = ()
-    else:
-        groups = record.groups
+    groups = () if isinstance(record, Forked) else record.groups
     # A value stands in a list: the text "true" and the value true would be the same bytes
     # otherwise.
     text = digest(
@@ -151,10 +148,7 @@ def decider_line(
     key = base64.b64encode(public).decode()
     if not person:
         return f"{ALGORITHM} {key} authority {quote(name)}"
-    if groups:
-        of = f" groups={quote(','.join(groups))}"
-    else:
-        of = ""
+    of = f" groups={quote(','.join(groups))}" if groups else ""
     return f"{ALGORITHM} {key} person={quote(name)}{of}"
 
 
@@ -223,10 +217,7 @@ def _decider(words: list[str], where: str) -> Decider:
             advice="an authority signs for its users with theirs",
         )
     groups = tuple(group.strip() for group in found.get("groups", "").split(",") if group.strip())
-    if "until" in found:
-        until = _time(found["until"], where)
-    else:
-        until = 0.0
+    until = _time(found["until"], where) if "until" in found else 0.0
     return Decider(key_id(public), public, name, role == "person", groups, until)
 
 

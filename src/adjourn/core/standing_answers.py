@@ -18,9 +18,7 @@ def answers(state: State, moves: Iterable[Record], now: float) -> list[Decided]:
     ask for. A refusal comes first."""
     if not any(not standing.ended for standing in state.standing.values()):
         return []
-    uses: dict[str, int] = {}
-    for id, standing in state.standing.items():
-        uses[id] = standing.uses
+    uses = {id: standing.uses for id, standing in state.standing.items()}
     found: list[Decided] = []
     for asked in (*_waiting(state), *_asked(moves)):
         for id, standing in _fitting(state, asked, now):

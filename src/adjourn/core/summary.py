@@ -28,10 +28,7 @@ def covered(thread: Thread, after: int, keep: int) -> int:
     stay as they are, and a reply stays with the results of its calls. Only the transcript counts,
     which does not change while a model is at work.
     """
-    if thread.summary:
-        old = thread.summary.covers
-    else:
-        old = 0
+    old = thread.summary.covers if thread.summary else 0
     if len(thread.transcript) - old <= after:
         return 0
     cut = len(thread.transcript) - keep
@@ -43,10 +40,7 @@ def covered(thread: Thread, after: int, keep: int) -> int:
 def question(thread: Thread, covers: int) -> UserMessage:
     """What the summarising model reads: the summary before, and what came since."""
     old, said = thread.summary, thread.transcript.need()
-    if old:
-        lines = [f"The summary so far:\n{old.text}\n\nWhat came since:"]
-    else:
-        lines = []
+    lines = [f"The summary so far:\n{old.text}\n\nWhat came since:"] if old else []
     lines += map(_told, said[old.covers if old else 0 : covers])
     return UserMessage("\n".join(lines))
 

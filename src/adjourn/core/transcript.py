@@ -82,10 +82,7 @@ class Messages(Sequence[Message]):
                 return tuple(map(self.at, range(first, until, step)))
             return self.stretch(first, max(first, until))
         count = len(self)
-        if place < 0:
-            found = place + count
-        else:
-            found = place
+        found = place + count if place < 0 else place
         if not 0 <= found < count:
             raise IndexError(f"there is no message {place} of {count}")
         return self.at(found)

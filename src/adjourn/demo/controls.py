@@ -118,10 +118,7 @@ class HttpControls:
         headers = {"Content-Type": "application/json"}
         if token:
             headers["Authorization"] = f"Bearer {self._server.token}"
-        if body is None:
-            data = None
-        else:
-            data = json.dumps(body).encode()
+        data = None if body is None else json.dumps(body).encode()
         return self._opener.open(urllib.request.Request(url, data, headers), timeout=SECONDS)
 
     async def ask(self, path: str, body: Any = None) -> tuple[int, Any]:
@@ -252,14 +249,8 @@ class RuntimeControls:
         if not found:
             return None
         first = found[0]
-        if first.call:
-            arguments = first.call.arguments
-        else:
-            arguments = {}
-        if first.call:
-            digest = first.call.digest
-        else:
-            digest = ""
+        arguments = first.call.arguments if first.call else {}
+        digest = first.call.digest if first.call else ""
         return PendingItem(first.ref, first.kind, digest, arguments, tuple(first.disowned))
 
     async def decide(self, item: PendingItem, choice: TourChoice) -> bool:

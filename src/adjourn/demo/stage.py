@@ -67,10 +67,7 @@ async def stage(
         name: who uses the console; without one, the user of this machine.
     """
     database = folder / "demo.db"
-    if can_sign():
-        key = SigningKey.new()
-    else:
-        key = None
+    key = SigningKey.new() if can_sign() else None
     environment = {**os.environ, LEDGER: str(folder / "ledger.jsonl"), DATABASE: str(database)}
     if key is not None:  # it is in no file: any process with a shell could read that
         environment[DECIDERS] = key.line("demo")

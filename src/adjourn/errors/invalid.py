@@ -54,10 +54,7 @@ class MissingResource(Invalid):
 
     def __init__(self, names: Iterable[str], where: str, *, declare: str = "") -> None:
         missing = sorted(names)
-        if len(missing) == 1:
-            noun = "the resource"
-        else:
-            noun = "the resources"
+        noun = "the resource" if len(missing) == 1 else "the resources"
         given = ", ".join(f'"{name}": …' for name in missing)
         super().__init__(
             f"{where} needs {noun} {', '.join(missing)}",

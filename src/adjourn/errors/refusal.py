@@ -171,10 +171,7 @@ class RunExists(Conflict):
     taken: bool
 
     def __init__(self, run_id: str, *, taken: bool = False) -> None:
-        if taken:
-            why = ": its id is taken"
-        else:
-            why = " with a different input or agent"
+        why = ": its id is taken" if taken else " with a different input or agent"
         super().__init__(f"run {bare(run_id)} already exists{why}", run_id=run_id)
         self.taken = taken
 

@@ -131,10 +131,7 @@ def adopt(
     _check_options(read, framework_options)
     guest = read(agent, terms, **framework_options)
     _check_terms(guest, terms)
-    if name is not None:
-        title = name
-    else:
-        title = guest.name
+    title = name if name is not None else guest.name
     if not title:
         raise InvalidDefinition(
             "the agent has no name of its own: give it one, adopt(agent, name='refunds')"

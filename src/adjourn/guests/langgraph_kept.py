@@ -71,9 +71,7 @@ class KeptState(GraphState):
         if self._loaded:
             return
         self._version = await self._saver.threads.version(key(self.thread))
-        latest: dict[str, str] = {}
-        for ns, id in sorted(self._listed):
-            latest[ns] = id
+        latest = dict(sorted(self._listed))
         for ns, id in latest.items():
             wanted: str | None = id
             lacking: set[str] | None = None

@@ -423,9 +423,7 @@ class AdjournSaver(BaseCheckpointSaver[str]):
                 return
 
     def _outdated(self, rows: dict[str, ThreadRow]) -> set[str]:
-        latest: dict[str, ThreadRow] = {}
-        for name in sorted(rows):
-            latest[name.rpartition("/")[0]] = rows[name]
+        latest = {name.rpartition("/")[0]: rows[name] for name in sorted(rows)}
         needed: set[str] = set()
         for row in latest.values():
             needed |= self._put_together_of(row, rows)

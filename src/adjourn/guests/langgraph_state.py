@@ -57,10 +57,7 @@ class PooledSerde(JsonSerde):
         return self._places[key]
 
     def value(self, plain: Any) -> Any:
-        if isinstance(plain, dict):
-            given = cast("dict[str, Any]", plain)
-        else:
-            given = {}
+        given = cast("dict[str, Any]", plain) if isinstance(plain, dict) else {}
         if len(given) == 1 and "$at" in given:
             return self._read([given["$at"]])[0]
         if len(given) == 1 and "$stretches" in given:

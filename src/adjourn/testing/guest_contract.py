@@ -281,13 +281,10 @@ class GuestContract:
     async def test_a_guest_that_has_just_spoken_sends_what_a_new_one_would_send(
         self, shop: GuestShop
     ) -> None:
-        turns: list[Any] = []
-        for cents in range(3):
-            turns.append([call("refund", order=f"A{cents}", cents=cents)])
-        turns.append("done")
+        refunds = [[call("refund", order=f"A{cents}", cents=cents)] for cents in range(3)]
         sent: list[list[tuple[int, tuple[str, ...]]]] = []
         for anew in (False, True):
-            script, store = GuestScript(*turns), MemoryStore()
+            script, store = GuestScript(*refunds, "done"), MemoryStore()
             async with in_memory(self._guest(shop, script), store) as rt:
                 run_id = (await begin(rt, "refund them")).run_id
             agent = self._guest(shop, script)

@@ -38,10 +38,7 @@ OF_ONE_RUN = frozenset(
 def disagreements(row: RunRow, state: State) -> list[str]:
     """Where a run's row is not what its journal means."""
     errors = sum(opened.record.kind == "error" for opened in state.open.values())
-    if state.status not in ENDED:
-        parked = state.parked
-    else:
-        parked = None
+    parked = state.parked if state.status not in ENDED else None
     stopped = isinstance(state.ended, RunCompleted) and bool(state.ended.stopped)
     pairs: list[tuple[str, Any, Any]] = [
         ("seq", row.seq, state.seq),
@@ -231,10 +228,7 @@ class Oracle:
                 wrong.append(f"interrupt {id!r}: its row says {has}, the journal means {means}")
         for id, grant in state.grants.items():
             if (agreed := sheet.interrupt(id)) is None or agreed.lives != grant.lives:
-                if agreed:
-                    has = agreed.lives
-                else:
-                    has = "no row"
+                has = agreed.lives if agreed else "no row"
                 wrong.append(
                     f"interrupt {id!r}: its row says {has!r} lives on it, the journal means {grant.lives!r}"
                 )
@@ -266,10 +260,7 @@ def _chained(head: bytes, tail: list[tuple[int, str]]) -> bytes:
 
 def _opens(sheet: Sheet) -> dict[str, InterruptRow]:
     """Copies of the open interrupts of a run, by their ids."""
-    found: dict[str, InterruptRow] = {}
-    for interrupt in sheet.open_interrupts():
-        found[interrupt.i] = copy(interrupt)
-    return found
+    return {interrupt.i: copy(interrupt) for interrupt in sheet.open_interrupts()}
 
 
 def _parted(

@@ -95,10 +95,7 @@ def activity_of(
         case RunStatus.READY:
             if misfit is None:
                 return _activity(ActivityVerb.QUEUED, since)
-            if misfit.queued:
-                verb = ActivityVerb.QUEUED
-            else:
-                verb = ActivityVerb.UNFIT
+            verb = ActivityVerb.QUEUED if misfit.queued else ActivityVerb.UNFIT
             return _activity(verb, since, reason=misfit.why)
         case _:
             return _ended(state, since)
@@ -153,14 +150,8 @@ def _waiting(state: State, since: float) -> Activity:
     call, text = first.call, ""
     if first.kind in ("question", "error", "limit"):
         about = payload_line(first.payload)
-        if isinstance(about, str):
-            text = about
-        else:
-            text = ""
-    if first.path:
-        thread = state.threads.get(first.path)
-    else:
-        thread = None
+        text = about if isinstance(about, str) else ""
+    thread = state.threads.get(first.path) if first.path else None
     return _activity(
         ActivityVerb.SLEEPING if first.kind == "timer" else ActivityVerb.WAITING,
         first.opened_at,

@@ -391,9 +391,7 @@ def _decision(
         return expiry_at(closed.at, interrupt.opened_at)
     if closed.why not in WORDS:
         return None
-    verdict = closed.why
-    if verdict in ("instead", "dismiss"):
-        verdict = "deny"
+    verdict = "deny" if closed.why in ("instead", "dismiss") else closed.why
     record = Decided(
         i=interrupt.local,
         verdict=cast("Any", verdict),
@@ -403,9 +401,7 @@ def _decision(
         note=closed.note,
         at=closed.at,
     )
-    arguments = None
-    if interrupt.call:
-        arguments = interrupt.call.arguments
+    arguments = interrupt.call.arguments if interrupt.call else None
     made = decision_of(record, arguments, interrupt.opened_at, None)
     if closed.why == "approve":
         return msgspec.structs.replace(made, by=tuple(dict.fromkeys(vote.by for vote in votes)))

@@ -134,9 +134,10 @@ async def seen_before(
     wanted = AuditFilter(tool=call.tool, refused=False, since=store.now() - DAYS * DAY)
     lines = await store.recent(limit=LINES, wanted=wanted)
     others: list[FoundLine] = []
+    run = interrupt.run_id
     for line in lines:
-        is_shown = may_see is None or await may_see(line.scope)
-        if is_shown and not _is_about(line, interrupt):
+        is_itself = (line.scope, line.entry.get("interrupt")) == (run, interrupt.local)
+        if not is_itself and (may_see is None or await may_see(line.scope)):
             others.append(line)
     void = await void_lines(store, others)  # what no worker believed was decided by no one
     found = decisions_in([line for line in others if line.place not in void])
@@ -162,10 +163,6 @@ async def seen_before(
         nearest=tuple(near),
         differs=differs,
     )
-
-
-def _is_about(line: FoundLine, interrupt: Interrupt) -> bool:
-    return line.scope == interrupt.run_id and line.entry.get("interrupt") == interrupt.local
 
 
 async def _definition(store: Store, interrupt: Interrupt) -> str:
@@ -235,10 +232,9 @@ def _counted(tool: str, kinds: Sequence[str], complete: bool) -> str:
     for kind in ("approved", "edited", "denied", "answered instead"):
         if kind in kinds:
             parts.append(f"{kinds.count(kind)} {kind}")
+    number = f"the last {len(kinds)} decisions on {tool}"
     if complete:
         number = f"{len(kinds)} decisions on {tool} in {DAYS} days"
-    else:
-        number = f"the last {len(kinds)} decisions on {tool}"
     return f"{number}: {', '.join(parts)}"
 
 

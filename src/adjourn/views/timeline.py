@@ -19,7 +19,7 @@ from adjourn.core.ids import (
     undo_target,
 )
 from adjourn.core.interrupt import unsigned
-from adjourn.core.messages import FilePart, Text, ToolCall
+from adjourn.core.messages import FilePart, ToolCall, text_of
 from adjourn.core.record_parts import RINGS
 from adjourn.core.thread import OUTPUT_TOOL
 from adjourn.views.decision_view import (
@@ -172,17 +172,9 @@ class Timeline:
             if self._claimed:
                 self._worked += max(0.0, x.at - self._claimed)
                 process = WorkerId.parse(x.worker).process
-                if process is None:
-                    pid = "another worker"
-                else:
-                    pid = f"process {process}"
-                self._add(
-                    StepKind.TAKEOVER,
-                    "",
-                    "taken over",
-                    at=x.at,
-                    text=f"by {pid}: the one before it was gone",
-                )
+                who = "another worker" if process is None else f"process {process}"
+                text = f"by {who}: the one before it was gone"
+                self._add(StepKind.TAKEOVER, "", "taken over", at=x.at, text=text)
             else:
                 self._waited += max(0.0, x.at - self._rested)
             self._claimed = x.at
@@ -204,10 +196,7 @@ class Timeline:
         step = self._add(StepKind.MODEL, id, "model", at=x.at - x.took, path=x.path)
         step.spans.append(Stretch(SpanKind.RUN, x.at - x.took, x.at))
         step.took, step.tokens = x.took, x.usage.total_tokens
-        if isinstance(x, r.Broke):
-            text = x.text
-        else:
-            text = "".join(p.text for p in x.parts if isinstance(p, Text))
+        text = x.text if isinstance(x, r.Broke) else text_of(x.parts)
         if not x.path:
             self._last_said = text or self._last_said
         if isinstance(x, r.Broke):
@@ -351,10 +340,7 @@ class Timeline:
 
     def _doubted(self, step: TimelineStep, x: r.Doubted) -> None:
         step.in_doubt = not x.running and not x.left
-        if step.in_doubt:
-            step.note = KINDS["in_doubt"].note
-        else:
-            step.note = x.why
+        step.note = KINDS["in_doubt"].note if step.in_doubt else x.why
         if not x.running:
             step.close(x.at)
 
@@ -372,11 +358,8 @@ class Timeline:
         elif x.why in ("abandoned", "void"):
             step.end(StepStatus.CANCELLED, "dropped", x.at)
         else:
-            if step.kind == StepKind.INTERRUPT:
-                ended = StepStatus.COMPLETED
-            else:
-                ended = StepStatus.READY
-            step.end(ended, step.note, x.at)
+            is_over = step.kind == StepKind.INTERRUPT
+            step.end(StepStatus.COMPLETED if is_over else StepStatus.READY, step.note, x.at)
 
     def _intended(self, step: TimelineStep, x: r.Intended) -> None:
         step.begin(SpanKind.RUN, x.at)
@@ -393,12 +376,10 @@ class Timeline:
             name, given = x.tool, x.input
         else:
             name, given = activation_name(x.call), None
-        undo = is_undo(x.call)
-        if undo:
-            kind = StepKind.UNDO
-        else:
-            kind = StepKind.CHUNK
-        step = self._add(kind, x.call, f"undo {name}" if undo else name, at=x.at, arguments=given)
+        kind = StepKind.CHUNK
+        if is_undo(x.call):
+            kind, name = StepKind.UNDO, f"undo {name}"
+        step = self._add(kind, x.call, name, at=x.at, arguments=given)
         self._calls[x.call] = step
         return step
 
@@ -416,33 +397,19 @@ class Timeline:
         elif not x.ran:
             step.end(StepStatus.CANCELLED, step.note or f"not run: {x.error}", x.at, took)
         else:
-            if x.error:
-                ended = StepStatus.FAILED
-            else:
-                ended = StepStatus.COMPLETED
+            ended = StepStatus.FAILED if x.error else StepStatus.COMPLETED
             step.end(ended, x.error or step.note, x.at, took)
 
     def _faulted(self, x: r.Faulted) -> None:
-        kind = StepId.parse(x.step).kind
-        if kind in (StepIdKind.MODEL, StepIdKind.SUMMARY):
-            name = kind.value
-        else:
-            name = x.step
         step = self._calls.get(x.step)
         if step is None:
-            step = self._add(
-                StepKind.FAILURE,
-                "",
-                name,
-                at=x.at,
-                status=StepStatus.FAILED,
-                note=x.error,
-                error=x.error,
-            )
-            return
-        self._touch(step).error = x.error
-        step.status, step.note = StepStatus.FAILED, x.error
-        step.close(x.at)
+            kind = StepId.parse(x.step).kind
+            is_thought = kind in (StepIdKind.MODEL, StepIdKind.SUMMARY)
+            name = kind.value if is_thought else x.step
+            step = self._add(StepKind.FAILURE, "", name, at=x.at)
+        else:
+            self._touch(step).close(x.at)
+        step.status, step.note, step.error = StepStatus.FAILED, x.error, x.error
 
     def _said(self, x: r.AnyRecord) -> None:
         match x:
@@ -472,14 +439,8 @@ class Timeline:
                 self._finish(x)
             case r.Erased():
                 self._ended = True
-                self._add(
-                    StepKind.END,
-                    "",
-                    "erased",
-                    at=x.at,
-                    text=_by(x.by, x.reason),
-                    status=StepStatus(x.status),
-                )
+                step = self._add(StepKind.END, "", "erased", at=x.at, text=_by(x.by, x.reason))
+                step.status = StepStatus(x.status)
             case _:
                 pass
 
@@ -523,12 +484,10 @@ class Timeline:
 
     def _paused(self, x: r.PauseAsked | r.Restored) -> None:
         """A pause is asked for; it has stopped once no worker has the run."""
-        text = _by(x.by, x.reason)
+        name, text = "pause asked", _by(x.by, x.reason)
         if isinstance(x, r.Restored):
-            text = f"from a backup {text}"
-            self._pause = self._add(StepKind.PAUSE, "", "restored", at=x.at, text=text)
-        else:
-            self._pause = self._add(StepKind.PAUSE, "", "pause asked", at=x.at, text=text)
+            name, text = "restored", f"from a backup {text}"
+        self._pause = self._add(StepKind.PAUSE, "", name, at=x.at, text=text)
         if self._claimed:
             self._pause.status = StepStatus.PAUSING
             self._pause.begin(SpanKind.PAUSING, x.at)
@@ -569,14 +528,8 @@ class Timeline:
         self._end_pause(x.at)
         self._drop_questions(x)
         if isinstance(x, r.RunCompleted):
-            if x.stopped:
-                ended = StepStatus.STOPPED
-            else:
-                ended = StepStatus.COMPLETED
-            if x.spoken:
-                output = self._last_said
-            else:
-                output = x.output
+            ended = StepStatus.STOPPED if x.stopped else StepStatus.COMPLETED
+            output = self._last_said if x.spoken else x.output
             end = self._add(
                 StepKind.END, "", ended.value, at=x.at, text=x.stopped, status=ended, result=output
             )
@@ -585,13 +538,8 @@ class Timeline:
         left = f"{len(x.undone)} undone, {len(x.residue)} left behind"
         self._add(StepKind.END, "", "cancelled", at=x.at, text=left, status=StepStatus.CANCELLED)
         for one in x.residue:
-            step = self._add(
-                StepKind.RESIDUE,
-                str(one.get("call", "")),
-                "left behind",
-                at=x.at,
-                text=str(one.get("tool", "")),
-            )
+            call, tool = str(one.get("call", "")), str(one.get("tool", ""))
+            step = self._add(StepKind.RESIDUE, call, "left behind", at=x.at, text=tool)
             step.arguments, step.note = one.get("arguments"), str(one.get("why", ""))
 
 

@@ -163,10 +163,7 @@ def step_view(run: str, state: State, step: TimelineStep, *, works: bool) -> Ste
     running = works and step.kind == StepKind.TOOL and step.status == StepStatus.READY
     spans = [filled(Span, span) for span in step.spans]
     if running:
-        if spans:
-            start = spans[-1].end or step.at
-        else:
-            start = step.at
+        start = (spans[-1].end or step.at) if spans else step.at
         spans.append(Span(kind=SpanKind.RUN, start=start, end=None))
     key = ""
     if step.kind == StepKind.TOOL and step.attempt:

@@ -264,27 +264,18 @@ def _part(part: ReplyPart, maker: str | None, systems: set[str]) -> dict[str, An
 
 def delta(event: object) -> Delta | None:
     """What a watcher should see of a stream's event, if anything."""
-    if isinstance(event, theirs.PartStartEvent):
-        piece = event.part
-        if isinstance(piece, theirs.TextPart | theirs.ThinkingPart):
-            text = piece.content
-        else:
-            text = None
-        thinks = isinstance(piece, theirs.ThinkingPart)
-    elif isinstance(event, theirs.PartDeltaEvent):
-        piece = event.delta
-        if isinstance(piece, theirs.TextPartDelta | theirs.ThinkingPartDelta):
-            text = piece.content_delta
-        else:
-            text = None
-        thinks = isinstance(piece, theirs.ThinkingPartDelta)
-    else:
-        return None
-    if not text:
-        return None
-    if thinks:
-        return ThinkingDelta(_sound(text))
-    return TextDelta(_sound(text))
+    match event:
+        case theirs.PartStartEvent(part=theirs.TextPart(content=text)):
+            made = TextDelta
+        case theirs.PartStartEvent(part=theirs.ThinkingPart(content=text)):
+            made = ThinkingDelta
+        case theirs.PartDeltaEvent(delta=theirs.TextPartDelta(content_delta=text)):
+            made = TextDelta
+        case theirs.PartDeltaEvent(delta=theirs.ThinkingPartDelta(content_delta=text)):
+            made = ThinkingDelta
+        case _:
+            return None
+    return made(_sound(text)) if text else None
 
 
 _NO_ANSWER = {

@@ -273,10 +273,7 @@ def _build(name: str, **how: Any) -> "ProviderModel":
 
 
 def _not_installed(name: str, extra: str, error: ImportError) -> InvalidDefinition:
-    if extra in EXTRAS:
-        package = "adjourn"
-    else:
-        package = "pydantic-ai-slim"
+    package = "adjourn" if extra in EXTRAS else "pydantic-ai-slim"
     return InvalidDefinition(
         f"model {name!r} needs a package that is missing ({error}): pip install '{package}[{extra}]'"
     )

@@ -92,9 +92,7 @@ def started(
 def replied(*tools: str) -> Replied:
     """A model's reply that asks for these tools; the calls of the first reply are `1.0`, `1.1`,
     …"""
-    calls: list[ToolCall] = []
-    for number, tool in enumerate(tools):
-        calls.append(ToolCall(id=f"c{number}", tool=tool))
+    calls = [ToolCall(id=f"c{number}", tool=tool) for number, tool in enumerate(tools)]
     return Replied(parts=tuple(calls))
 
 

@@ -406,10 +406,7 @@ class Runs(ContractFixtures):
             await store.halt(scope)
         scopes = {"r1": ("tool:send",), "r2": ("*",), "r3": ("agent:cook", "tool:send"), "r4": ()}
         for run, blocked in scopes.items():
-            if run == "r3":
-                program = "cook"
-            else:
-                program = "clerk"
+            program = "cook" if run == "r3" else "clerk"
             await store.create(started(run, program=program, labels={"team": run}))
             await commit(store, await claim(store, run), (), [Parked(blocked=blocked)])
         assert await ids(store, status="held") == ["r3", "r1"]
