@@ -54,7 +54,7 @@ RIGHTS: dict[str, Defect] = {
     ),
     "stream_of_everything": Defect(
         "the stream about everything names interrupts that its reader may not see",
-        _rewriting("run_access", "", "_visible_refs", ' and await has_right_on(desk, who, "read", place[0])', ""),
+        _rewriting("run_access", "", "_visible_refs", ' and await has_right_on(app, who, "read", place[0])', ""),
         SCOPES + "a_stream_about_everything_is_about_what_one_may_see",
     ),
     "stream_outlives_rights": Defect(
