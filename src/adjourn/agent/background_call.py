@@ -5,12 +5,12 @@ the provider gives it, then the run waits. Where a worker ended in between, nobo
 provider has it: it is handed in again only with a key that the provider honours.
 """
 
-import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
 from adjourn.agent.model_call import (
     PERHAPS_PAID,
+    TO_THE_DRIVER,
     OwnRequest,
     chain_fault,
     kept,
@@ -22,13 +22,14 @@ from adjourn.agent.recordable_reply import recordable
 from adjourn.agent.toolset import find_tools
 from adjourn.core.action_digest import digest
 from adjourn.core.background import TRIES, wait_for
+from adjourn.core.codec import text_of
 from adjourn.core.conversation_state import Submission
 from adjourn.core.messages import ModelRequest, Reply
 from adjourn.core.plan import Step
 from adjourn.core.record_parts import BackgroundRequest
 from adjourn.core.records import Fact, Faulted, Submitted
 from adjourn.driver.program import StepHandle
-from adjourn.errors import LeaseLost, ModelError, StoreError
+from adjourn.errors import ModelError
 from adjourn.models.background_model import BackgroundModel, ResponseEnd, background_of, priced
 from adjourn.models.model import Model
 
@@ -39,7 +40,6 @@ log = logging.getLogger("adjourn.agent")
 
 AGAIN = 5.0
 """Seconds until a withdrawal that failed is tried again."""
-TO_THE_DRIVER = (asyncio.CancelledError, LeaseLost, StoreError)
 
 
 async def background_call(agent: "Agent[Any]", step: Step, desk: StepHandle) -> Fact:
@@ -52,7 +52,7 @@ async def background_call(agent: "Agent[Any]", step: Step, desk: StepHandle) -> 
         return await _hand_in(agent, step, desk, known)
     except TO_THE_DRIVER:
         raise
-    except Exception as e:
+    except BaseException as e:
         desk.failed(e)
         return chain_fault(agent.chain, step, e, desk)
 
@@ -65,8 +65,8 @@ async def withdrawal(agent: "Agent[Any]", step: Step, desk: StepHandle) -> Fact:
         usage = await model.withdraw(known.id)
     except TO_THE_DRIVER:
         raise
-    except Exception as e:
-        why = f"{known.of.model} could not be told to stop working on {known.id}: {e}"
+    except BaseException as e:
+        why = f"{known.of.model} could not be told to stop working on {known.id}: {text_of(e)}"
         log.warning("run %s: %s", desk.run_id, why)
         again = desk.now() + AGAIN if known.tries + 1 < TRIES else 0.0
         return Submitted(path=step.path, left=why, again=again)
@@ -112,7 +112,7 @@ async def _hand_in(
         given = await model.submit(request, key)
     except TO_THE_DRIVER:
         raise
-    except Exception as e:
+    except BaseException as e:
         return _not_handed_in(agent, step, desk, model, e)
     if isinstance(given, Reply):
         answer = kept(agent, found, recordable(priced(chosen, given), chosen.name))
@@ -122,7 +122,7 @@ async def _hand_in(
 
 
 def _not_handed_in(
-    agent: "Agent[Any]", step: Step, desk: StepHandle, model: BackgroundModel, error: Exception
+    agent: "Agent[Any]", step: Step, desk: StepHandle, model: BackgroundModel, error: BaseException
 ) -> Fact:
     """It failed. If the provider may have it all the same, it is not simply handed in again."""
     desk.failed(error)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from adjourn.core.codec import error_text
 from adjourn.core.effect import is_function
 from adjourn.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from adjourn.core.request_digest import groups, tokens, unpaired
@@ -330,7 +331,7 @@ class History:
             else:
                 found = None
         except Exception as e:
-            raise InvalidDefinition(self._blames(one, f"raised {type(e).__name__}: {e}")) from e
+            raise InvalidDefinition(self._blames(one, f"raised {error_text(e)}")) from e
         if found is None:
             raise InvalidDefinition(
                 self._blames(one, f"gave {_kind(given)}, not a list of messages")

@@ -14,7 +14,7 @@ from adjourn.agent.hook import AskPerson, Hook, HookedCall, HookedResult, Hooked
 from adjourn.agent.tool import Tool
 from adjourn.bodies.async_or_sync import is_async
 from adjourn.core.call import WITHHELD, Call
-from adjourn.core.codec import legible, plain, text_of
+from adjourn.core.codec import error_text, legible, plain
 from adjourn.core.conversation_state import input_text
 from adjourn.core.ids import StepId, StepIdKind, is_undo
 from adjourn.core.messages import Message, UserMessage
@@ -86,8 +86,8 @@ async def check_talk(hooks: Sequence[Hook], step: Step, desk: StepHandle) -> Che
                 raise
             desk.failed(error)
             log.warning("run %s: %s", desk.run_id, _where(hook, error))
-            text = f"{type(error).__name__}: {text_of(error)}".removesuffix(": ")
-            return Faulted(step=step.id, error=f"the hook {hook.name} failed ({text})", kind="hook")
+            said = f"the hook {hook.name} failed ({error_text(error)})"
+            return Faulted(step=step.id, error=said, kind="hook")
         if answer is not None:
             break
     return Checked(
@@ -125,8 +125,7 @@ async def _objection(hook: Hook, hooked: HookedCall, desk: StepHandle) -> str:
         if desk.cut and isinstance(error, asyncio.CancelledError):
             raise
         log.warning("run %s: %s", desk.run_id, _where(hook, error))
-        said = f"{type(error).__name__}: {text_of(error)}".removesuffix(": ")
-        return f"it could not be asked ({said}), so the call may not run"
+        return f"it could not be asked ({error_text(error)}), so the call may not run"
     if answer is None:
         return ""
     if isinstance(answer, Veto):

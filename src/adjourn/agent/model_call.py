@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from adjourn.agent.agent import Agent
     from adjourn.driver.located_run import LocatedRun
 
+TO_THE_DRIVER = (asyncio.CancelledError, KeyboardInterrupt, LeaseLost, StoreError)
+"""What is no failure of the model, nor of a function that is called on the way to it."""
 PERHAPS_PAID = ("timeout", "connection", "unrecordable")
 """Kinds of failures after which the provider may have answered, and been paid."""
 PRIVATE = ("extra_headers", "extra_body")
@@ -43,12 +45,12 @@ async def reply(agent: "Agent[Any]", step: Step, desk: StepHandle) -> Fact:
         found = await find_tools(agent, desk, step.path)
         request = await with_files(model, request_of(agent, found, step, desk, model.name), desk)
         answer = kept(agent, found, await _stream(model, request, desk, step.path))
-    except (asyncio.CancelledError, LeaseLost, StoreError):
+        return await replied(agent, step, answer, found, OwnRequest.of(desk, started))
+    except TO_THE_DRIVER:
         raise
-    except Exception as e:
+    except BaseException as e:
         desk.failed(e)
         return chain_fault(agent.chain, step, e, desk)
-    return await replied(agent, step, answer, found, OwnRequest.of(desk, started))
 
 
 class OwnRequest(msgspec.Struct, frozen=True):
@@ -193,9 +195,9 @@ async def summary(agent: "Agent[Any]", step: Step, desk: StepHandle) -> Fact:
         text = legible(answer.text).strip()
         if not text:
             raise ModelError(f"{model.name} gave no summary")
-    except (asyncio.CancelledError, LeaseLost, StoreError):
+    except TO_THE_DRIVER:
         raise
-    except Exception as e:
+    except BaseException as e:
         desk.failed(e)
         return chain_fault(chain, step, e, desk)
     return Summarised(
@@ -255,7 +257,7 @@ def recorded_settings(settings: dict[str, Any] | None) -> dict[str, Any] | None:
     return found
 
 
-def chain_fault(chain: ModelChain, step: Step, error: Exception, desk: StepHandle) -> Faulted:
+def chain_fault(chain: ModelChain, step: Step, error: BaseException, desk: StepHandle) -> Faulted:
     """The record of an attempt that failed. It says who is asked next, and whether the one that
     failed may have answered."""
     text = text_of(error) or type(error).__name__
@@ -272,19 +274,19 @@ def chain_fault(chain: ModelChain, step: Step, error: Exception, desk: StepHandl
     return Faulted(step=step.id, error=text, kind=kind, transient=True, retry_at=at)
 
 
-def _is_perhaps_paid(error: Exception, desk: StepHandle) -> bool:
+def _is_perhaps_paid(error: BaseException, desk: StepHandle) -> bool:
     """Whether the provider may have answered, as far as can be known here."""
     if isinstance(error, ModelError):
         return error.kind in PERHAPS_PAID or bool(desk.partial)
     return True
 
 
-def _is_of_model(error: Exception) -> bool:
+def _is_of_model(error: BaseException) -> bool:
     """Whether the model failed, not the program around it."""
     return isinstance(error, ModelError | TimeoutError | ConnectionError)
 
 
-def _nature(error: Exception) -> tuple[bool, float | None, str]:
+def _nature(error: BaseException) -> tuple[bool, float | None, str]:
     """Whether it may pass, after how long, and its kind."""
     if isinstance(error, ModelError):
         return error.transient, error.retry_after, error.kind

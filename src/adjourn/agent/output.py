@@ -6,7 +6,7 @@ from typing import Any
 from adjourn.bodies.secret_types import secret_in
 from adjourn.bodies.signature import shape
 from adjourn.core.action_digest import digest
-from adjourn.core.codec import loads, plain
+from adjourn.core.codec import loads, plain, text_of
 from adjourn.core.messages import Reply, ToolSpec
 from adjourn.core.thread import OUTPUT_TOOL
 from adjourn.errors import Invalid, InvalidDefinition
@@ -99,12 +99,12 @@ class Output:
                 ),
                 "",
             )
-        except Exception as e:
-            return (
-                False,
-                None,
-                f"That is not a valid final result: {e}. Correct it and call {OUTPUT_TOOL} again.",
-            )
+        except KeyboardInterrupt:
+            raise
+        except BaseException as e:
+            why = text_of(e) or type(e).__name__
+            advice = f"Correct it and call {OUTPUT_TOOL} again."
+            return (False, None, f"That is not a valid final result: {why}. {advice}")
 
     @staticmethod
     def _parsed(text: str) -> Any:

@@ -15,7 +15,7 @@ import msgspec
 from adjourn.bodies.plain_arguments import NOTHING, ArgumentSchema, PlainArguments
 from adjourn.bodies.secret_types import Secret, marked, secret_in, secret_mark
 from adjourn.core.action_digest import digest
-from adjourn.core.codec import encode, plain
+from adjourn.core.codec import encode, error_text, plain
 from adjourn.core.files import NO_ARGUMENT, File
 from adjourn.core.program_changes import OPTIONAL
 from adjourn.core.schema import check_schema
@@ -281,11 +281,19 @@ class Signature(msgspec.Struct, frozen=True, dict=True):
             raise ArgumentError(
                 "; ".join(_said(error) for error in e.errors(include_url=False))
             ) from None
+        except KeyboardInterrupt:
+            raise
+        except BaseException as e:  # a validator of the tool's own
+            raise ArgumentError(error_text(e)) from None
         values = {name: getattr(model, field) for field, name in self._fields}
         try:
             shown = plain(model.model_dump(mode="json", by_alias=True), "arguments")
         except NotJSON as e:  # the text "NaN" is a float to pydantic
             raise ArgumentError(e.what) from None
+        except KeyboardInterrupt:
+            raise
+        except BaseException as e:  # a serializer
+            raise ArgumentError(error_text(e)) from None
         if (sets := self._schema.sets) is not None:
             shown = self._in_order(sets, sets.root, shown)
         return values, shown

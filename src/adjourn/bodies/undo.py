@@ -8,7 +8,7 @@ from adjourn.bodies.compensations import compensation, forget
 from adjourn.bodies.retries import retry_at
 from adjourn.bodies.runner import joined, run_function
 from adjourn.core.call import Call
-from adjourn.core.codec import plain, text_of
+from adjourn.core.codec import error_text, plain, text_of
 from adjourn.core.ids import compensation_number, verify_step
 from adjourn.core.plan import Step
 from adjourn.core.records import Fact, Faulted, Returned, Verified
@@ -98,7 +98,7 @@ def own_failure(error: BaseException, desk: StepHandle, *, quiet: bool = False) 
         error = TimeoutError("it did not end in time")
     if not quiet:
         desk.failed(error)
-    return f"{type(error).__name__}: {text_of(error)}".removesuffix(": ")
+    return error_text(error)
 
 
 def verified(call: Call, answer: Any) -> Verified:

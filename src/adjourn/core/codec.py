@@ -93,6 +93,11 @@ def text_of(error: BaseException) -> str:
         return ""
 
 
+def error_text(error: BaseException) -> str:
+    """An error's class, and what it says, fit for a record."""
+    return f"{type(error).__name__}: {text_of(error)}".removesuffix(": ")
+
+
 def _plain_dict(value: dict[Any, Any], path: str, depth: int) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key, item in value.items():

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from adjourn.core.codec import error_text
 from adjourn.core.policy_rule import UNKNOWN, Absent, Rule, RunTraits, Schemas, ToolTraits, Verdict
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.errors import InvalidDefinition
@@ -96,10 +97,11 @@ class Policy:
             except Absent as e:
                 if rule.verdict != Verdict.ALLOW:
                     found.append((rule.asking, f"«{rule.text}» depends on {e}, which is not given"))
-            except Exception as e:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as e:
                 return Judgement(
-                    Verdict.DENY,
-                    f"the rule «{rule.text}» could not be judged ({type(e).__name__}: {e})",
+                    Verdict.DENY, f"the rule «{rule.text}» could not be judged ({error_text(e)})"
                 )
         if not found:
             return Judgement(
