@@ -3,11 +3,13 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from adjourn.core.call import Call
 from adjourn.core.done_calls import LEFT
+from adjourn.core.doubt import AGAIN
 from adjourn.core.messages import ToolCall
-from adjourn.core.plan import HOLD, Ask, Go, Judged, Plan, Refuse, plan
+from adjourn.core.plan import HOLD, UNDO_ATTEMPTS, Ask, Go, Judged, Plan, Refuse, plan
 from adjourn.core.records import (
     AnyRecord,
     Asked,
@@ -76,6 +78,11 @@ SAME_KEY = Go(intent("idempotent"), key_ttl=60.0)
 NESTED = Go(intent(agent="child", input="x"))
 TRANSIENT = Faulted(step=CALL, error="x", transient=True, retry_at=NOW - 1)
 DOUBTED = Doubted(call=CALL, why="timeout", at=NOW - 10)
+INTENDED_AGAIN = Intended(call=CALL, tool="pay", effect="idempotent", attempt=2, at=NOW - 20)
+UNDONE: list[AnyRecord] = [intent(undo=True), Returned(call=CALL, value=1), CancelAsked(by="ana")]
+UNDO = Intended(call="1.0!undo", tool="pay", effect="idempotent", why="undo")
+UNDO_FAILED = Faulted(step="1.0!undo", error="x", retry_at=NOW - 1)
+UNDO_DOUBTED = Doubted(call="1.0!undo", why="timeout", at=NOW - 10)
 
 TABLE: dict[str, tuple[Judged, list[AnyRecord], tuple[list[str], list[str], list[str]]]] = {
     "a new call that may go is intended, then begun": (GO, [], ([], ["Intended"], ["call"])),
@@ -103,6 +110,29 @@ TABLE: dict[str, tuple[Judged, list[AnyRecord], tuple[list[str], list[str], list
     "a cancelled run waits for what is in flight": (GO, [intent(), CancelAsked(by="ana")], ([], [], [])),
     "a cancelled run undoes what it did": (
         GO, [intent(undo=True), Returned(call=CALL, value=1), CancelAsked(by="ana")], ([], ["Intended"], ["undo"]),
+    ),
+    "a retry that is due just now is made": (GO, [intent(), replace(TRANSIENT, retry_at=NOW)], ([], ["Intended"], ["call"])),
+    "a transient error of what needs a yes now is asked about": (ASK, [intent(), TRANSIENT], ([], ["approval"], [])),
+    "a key that is just not forgotten": (SAME_KEY, [intent("idempotent", at=NOW - 60), DOUBTED], ([], ["Intended"], ["call"])),
+    "the last doubt in which an idempotent call runs again": (
+        SAME_KEY, [intent("idempotent", at=NOW - 20), *[DOUBTED, INTENDED_AGAIN] * (AGAIN - 2), DOUBTED], ([], ["Intended"], ["call"]),
+    ),
+    "and the first in which it does not": (
+        SAME_KEY, [intent("idempotent", at=NOW - 20), *[DOUBTED, INTENDED_AGAIN] * (AGAIN - 1), DOUBTED], ([], ["in_doubt"], []),
+    ),
+    "the world has its time before it is asked": (GO, [intent("verifiable"), replace(DOUBTED, settle=11.0)], ([], [], [])),
+    "and is asked when that is over": (GO, [intent("verifiable"), replace(DOUBTED, settle=10.0)], ([], [], ["verify"])),
+    "an undo in flight is left alone": (GO, [*UNDONE, UNDO], ([], [], [])),
+    "an undo in doubt is tried again": (GO, [*UNDONE, UNDO, UNDO_DOUBTED], ([], ["Intended"], ["undo"])),
+    "an undo in doubt too often asks a person": (GO, [*UNDONE, replace(UNDO, attempt=AGAIN), UNDO_DOUBTED], ([], ["undo"], [])),
+    "an undo that failed is tried again": (GO, [*UNDONE, UNDO, UNDO_FAILED], ([], ["Intended"], ["undo"])),
+    "but not before its time": (GO, [*UNDONE, UNDO, replace(UNDO_FAILED, retry_at=NOW + 1)], ([], [], [])),
+    "at its time": (GO, [*UNDONE, UNDO, replace(UNDO_FAILED, retry_at=NOW)], ([], ["Intended"], ["undo"])),
+    "an undo that failed too often asks a person": (
+        GO, [*UNDONE, *[UNDO, UNDO_FAILED] * UNDO_ATTEMPTS], ([], ["undo"], []),
+    ),
+    "one time less, and it is tried again": (
+        GO, [*UNDONE, *[UNDO, UNDO_FAILED] * (UNDO_ATTEMPTS - 1)], ([], ["Intended"], ["undo"]),
     ),
     "what ended plans nothing": (GO, [Returned(call=CALL), RunCompleted()], ([], [], [])),
 }  # fmt: skip
