@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from adjourn import Runtime
+from adjourn.runtime.local_runtime import LocalRuntime
+
 PACKAGE = Path(__file__).parents[2] / "src" / "adjourn"
 
 CALLERS: dict[str, dict[str, str]] = {
@@ -61,6 +64,42 @@ def callers() -> dict[str, set[str]]:
 @pytest.mark.parametrize("part", CALLERS)
 def test_nothing_else_resumes(part: str, callers: dict[str, set[str]]) -> None:
     assert callers[part] == CALLERS[part].keys()
+
+
+PRIVATE = {"agent/agent.py", "flow/execution.py"}
+"""Who runs something without a store: each as a `Run` of a private runtime over memory."""
+THIN = {
+    "agent/agent.py": {"run", "resume", "stream", "run_sync", "resume_sync"},
+    "flow/flow.py": {"start", "start_execution", "create_execution"},
+}
+STATEMENTS = 6
+"""So many, without its docstring, has a wrapper."""
+
+
+def test_what_has_no_store_is_a_run_of_a_private_runtime_over_memory() -> None:
+    found: set[str] = set()
+    for path in PACKAGE.rglob("*.py"):
+        if "LocalRuntime(" in path.read_text("utf-8").replace("class LocalRuntime(", ""):
+            found.add(path.relative_to(PACKAGE).as_posix())
+    assert found == PRIVATE
+    assert issubclass(LocalRuntime, Runtime)
+
+
+@pytest.mark.parametrize("file", THIN)
+def test_what_a_program_calls_without_a_store_is_a_wrapper_of_a_few_statements(file: str) -> None:
+    tree = ast.parse((PACKAGE / file).read_text("utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    found = {node.name: node.body[1:] for node in functions if node.name in THIN[file]}
+    assert found.keys() == THIN[file]
+    assert not {name: len(body) for name, body in found.items() if len(body) > STATEMENTS}
+    loops = [
+        part
+        for body in found.values()
+        for line in body
+        for part in ast.walk(line)
+        if isinstance(part, ast.For | ast.While)
+    ]
+    assert not loops, "the one loop is the driver's"
 
 
 def test_the_rule_itself() -> None:
