@@ -38,7 +38,7 @@ WHO: dict[str, Verb] = {
     "unhalt": lambda rt, _, x: rt.unhalt("*", by=x),
     "fork": lambda _, run, x: run.fork(at=1, by=x),
 }
-WRONG: list[Any] = [5, ["ann"], {"name": "ann"}, b"ann", True, "a\0b"]
+WRONG: list[Any] = [5, ["ann"], {"name": "ann"}, b"ann", True, "a\0b", "a\ud800b"]
 
 
 def payer() -> Agent[str]:

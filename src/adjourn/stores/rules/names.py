@@ -1,4 +1,5 @@
-"""Names as every store can hold them: texts, and some databases take no NUL in one."""
+"""Names as every store can hold them: texts that can be encoded, and some databases take no NUL in
+one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +13,7 @@ TOLD = ("by", "from", "reason", "scope", "archive")
 
 
 def check_names(**names: str) -> None:
-    """Raise `Invalid` if one of these is no text, or has a NUL in it."""
+    """Raise `Invalid` if one of these is no text, or has a NUL or half of a character in it."""
     for what, name in names.items():
         _check(what, name)
 
@@ -32,6 +33,12 @@ def _check(what: str, name: Any) -> None:
         )
     if NUL in name:
         raise Invalid(f"{what} must not have a NUL character in it: {name!r:.80}. Leave it out")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise Invalid(
+            f"{what} must not have a lone surrogate in it: {name!r:.80}. Leave it out"
+        ) from None
 
 
 def check_record(record: AnyRecord) -> None:
