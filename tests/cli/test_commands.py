@@ -143,6 +143,18 @@ def test_an_error_is_json_too(name: str, adjourn: Run) -> None:
     assert said.code in (1, 2) and said.out == "" and "error" in json.loads(said.err)
 
 
+WITHOUT_A_DATABASE = ("version", "doctor", "db copy", "keys new", "keys show")
+
+
+@pytest.mark.parametrize("name", [name for name in JSON if name not in WITHOUT_A_DATABASE])
+def test_a_database_whose_path_the_system_refuses_is_told(name: str, adjourn: Run) -> None:
+    """A path of a folder that one may not enter is another such path; but root may enter all of them."""
+    words = [word for word in JSON[name] if word not in ("--users", "new.db")]
+    said = adjourn(*name.split(), *words, "--db", "x" * 5000 + ".db", "--json")
+    told = json.loads(said.err)["error"]
+    assert said.code in (1, 2) and said.out == "" and told["status"] in (404, 422, 503)
+
+
 @pytest.mark.parametrize("name", [*LEAVES, "audit", "checkpoint", "db", "user", ""])
 def test_its_help_is_plain_text(name: str, adjourn: Run) -> None:
     said = adjourn(*name.split(), "--help")

@@ -155,20 +155,34 @@ def _next(error: AdjournError, db: str | None) -> tuple[str, str]:
     return "Look again", again
 
 
+def _unreadable(error: OSError) -> Invalid:
+    """A file that somebody named, and that the system does not let us have."""
+    return Invalid(
+        f"{str(error.filename)!r:.200} cannot be used: {error.strerror}",
+        advice="check the path, and whether you may read and write there",
+    )
+
+
 def says(what: str) -> Callable[[F], F]:
-    """Turn an `AdjournError` of a command into words and an exit code: «Not approved: …»."""
+    """Turn an `AdjournError` of a command, or a file that cannot be had, into words and an exit
+    code: «Not approved: …»."""
 
     def wrap(function: F) -> F:
         @functools.wraps(function)
         def run(*args: Any, **kwargs: Any) -> Any:
             try:
                 return function(*args, **kwargs)
+            except OSError as e:
+                if e.filename is None:
+                    raise
+                error: AdjournError = _unreadable(e)
             except AdjournError as e:
-                if isinstance(e, NotImportable):
-                    say(*lines(e.trace.rstrip()))
-                raise typer.Exit(
-                    report(e, what, as_json=bool(kwargs.get("as_json")), db=kwargs.get("db"))
-                ) from None
+                error = e
+            if isinstance(error, NotImportable):
+                say(*lines(error.trace.rstrip()))
+            raise typer.Exit(
+                report(error, what, as_json=bool(kwargs.get("as_json")), db=kwargs.get("db"))
+            )
 
         return run  # pyright: ignore[reportReturnType]
 
