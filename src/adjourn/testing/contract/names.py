@@ -56,6 +56,16 @@ WORDS: list[Command] = [
 ]
 
 
+HALF = "a\udcff"
+"""Half of a character, as a terminal gives what is no UTF-8."""
+HALVES: list[dict[str, Any]] = [
+    {"session": HALF},
+    {"by": HALF},
+    {"labels": {HALF: "x"}},
+    {"labels": {"x": HALF}},
+]
+
+
 class Naming(ContractFixtures):
     """A name with a NUL is `Invalid`, in whatever place; what people and models say may have
     one."""
@@ -146,6 +156,22 @@ class Naming(ContractFixtures):
         assert await store.turns(NUL, 0) == []
         with pytest.raises(UnknownRun):
             await store.load(NUL)
+
+    @pytest.mark.parametrize("fields", HALVES, ids="-".join)
+    async def test_a_run_with_half_a_character_in_a_name_is_not_begun(
+        self, store: Store, fields: dict[str, Any]
+    ) -> None:
+        first = started(**fields)
+        with pytest.raises(Invalid, match="lone surrogate"):
+            await store.create(first)
+        with pytest.raises(UnknownRun):
+            await store.get(first.run)
+
+    async def test_a_halt_with_half_a_character_is_refused(self, store: Store) -> None:
+        for scope, by, reason in (("tool:" + HALF, "", ""), ("*", HALF, ""), ("*", "", HALF)):
+            with pytest.raises(Invalid, match="lone surrogate"):
+                await store.halt(scope, by=by, reason=reason)
+        assert await store.halt("") == []
 
     async def test_a_halt_with_a_nul_is_refused(self, store: Store) -> None:
         for scope, by, reason in (("tool:" + NUL, "", ""), ("*", NUL, ""), ("*", "", NUL)):
