@@ -6,7 +6,7 @@ from collections.abc import Container
 from typing import TypeGuard
 
 from adjourn.core.records import Fact, Faulted, Late, Returned
-from adjourn.core.status import ENDED
+from adjourn.errors import Refused
 from adjourn.stores.protocol import Journals, Lease
 
 log = logging.getLogger("adjourn.driver")
@@ -50,12 +50,11 @@ async def all_recorded(timeout: float) -> None:
 async def _record(store: Journals, lease: Lease, fact: Returned | Faulted, seen: int) -> None:
     call, value = (fact.call, fact.value) if isinstance(fact, Returned) else (fact.step, None)
     try:
-        ended = (await store.get(lease.run)).status in ENDED
-        if ended:
+        try:
+            await store.commit(lease, [fact], [], seen=seen)
+        except Refused:  # the run is at its end
             late = Late(call=call, value=value, error=fact.error)
-        else:
-            late = fact
-        await store.commit(lease, [late], [], seen=seen)
+            await store.commit(lease, [late], [], seen=seen)
     except Exception as e:
         log.warning(
             "run %s: call %s ended when nobody waited for it any more; %s", lease.run, call, e
