@@ -17,6 +17,7 @@ MODULES = (
     "adjourn.policy",
     "adjourn.hooks",
     "adjourn.parts",
+    "adjourn.errors",
     "adjourn.events",
     "adjourn.views",
     "adjourn.signing",

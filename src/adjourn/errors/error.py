@@ -72,7 +72,7 @@ def restored(kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:
 
 
 def bare(id: str) -> str:
-    """An id or a name as it stands in a sentence; in quotes if it could be taken for something else
+    """The `id` or name as it stands in a sentence; in quotes if it could be taken for something else
     there."""
     if id and id.isprintable() and id == id.strip() and len(id) <= 200:
         return id
@@ -80,7 +80,7 @@ def bare(id: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 answer`, `2 answers`."""
+    """The `number` with its `noun`: `1 answer`, `2 answers`."""
     if number == 1:
         return f"{number:,} {noun}"
     return f"{number:,} {noun}s"

@@ -45,7 +45,14 @@ class EngineError(AdjournError):
 
 
 class ModelError(AdjournError):
-    """A model call failed. `transient`: another attempt may succeed."""
+    """A model call failed. `transient`: another attempt may succeed.
+
+    Args:
+        what: what happened.
+        transient: whether another attempt may succeed.
+        retry_after: seconds to wait before it, if the provider says so.
+        kind: what kind of failure it is, as it is recorded.
+    """
 
     status = 502
     transient: bool
@@ -105,7 +112,11 @@ class ToolFailed(AdjournError):
 
 
 class PauseRequest(BaseException):
-    """How a body stops to wait. A `BaseException`, so that `except Exception` cannot swallow it."""
+    """How a body stops to wait. A `BaseException`, so that `except Exception` cannot swallow it.
+
+    Args:
+        fields: what the pause is recorded with.
+    """
 
     def __init__(self, **fields: Any) -> None:
         self.fields = fields

@@ -13,7 +13,12 @@ class Invalid(AdjournError):
 
 
 class NotJSON(Invalid, TypeError):
-    """A value that cannot be JSON. `path` says where, for example `payload.callback`."""
+    """A value that cannot be JSON. `path` says where, for example `payload.callback`.
+
+    Args:
+        path: where the value is.
+        thing: what it is, in words.
+    """
 
     advice = "pass plain data, a pydantic model, a dataclass, a date or an enum"
     path: str
@@ -28,7 +33,11 @@ class InvalidAnswer(Invalid):
 
 class AnswerRequired(Invalid):
     """The run is waiting for an answer and none was given. `interrupts` are the ids of what it is
-    waiting for."""
+    waiting for.
+
+    Args:
+        interrupts: id and kind of each.
+    """
 
     consequence = "nothing was recorded"
     advice = "pass answer= (one) or answers={id: value} (several)"
@@ -47,7 +56,13 @@ class InvalidDefinition(Invalid, ValueError):
 
 
 class MissingResource(Invalid):
-    """A tool needs a live object that was not passed. Nothing was used up."""
+    """A tool needs a live object that was not passed. Nothing was used up.
+
+    Args:
+        names: the names of the missing objects.
+        where: the tool or chunk that needs them.
+        declare: what else to do first, for the advice.
+    """
 
     consequence = "nothing was run"
     names: list[str]
@@ -68,7 +83,13 @@ CheckpointPart = Literal["json", "envelope", "digest", "signature", "records"]
 
 class CheckpointInvalid(Invalid):
     """A checkpoint that is malformed, modified, unsigned or too large. `part` is what is wrong with
-    it."""
+    it.
+
+    Args:
+        what: what happened.
+        part: what is wrong with it.
+        consequence, advice: as in `AdjournError`.
+    """
 
     status = 400
     consequence = "it was not loaded"
@@ -86,7 +107,13 @@ class CheckpointInvalid(Invalid):
 
 
 class NoOutput(AdjournError):
-    """`.output` of an outcome that has none."""
+    """`.output` of an outcome that has none.
+
+    Args:
+        what: what happened.
+        run_id, status: the run, and where it is.
+        advice: what to do next.
+    """
 
     status = 409
     run_id: str
@@ -101,7 +128,11 @@ class Misused(AdjournError, RuntimeError):
 
 
 class NoOneToAnswer(Misused):
-    """A chunk called `pause_for` in a flow that was started with `flow.start()`."""
+    """A chunk called `pause_for` in a flow that was started with `flow.start()`.
+
+    Args:
+        chunk: the chunk's name.
+    """
 
     advice = "use flow.create_execution(), flow.start_execution() or a Runtime"
     chunk: str

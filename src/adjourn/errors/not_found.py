@@ -13,7 +13,13 @@ class NotFound(AdjournError, LookupError):
 
 class UnknownRun(NotFound):
     """No run with exactly that id. `near` are similar ids; `pruned` is by whom a run with this id
-    was pruned, if one was."""
+    was pruned, if one was.
+
+    Args:
+        run_id: the id.
+        near: similar ids.
+        pruned: who pruned it.
+    """
 
     run_id: str
     near: tuple[str, ...]
@@ -32,7 +38,12 @@ class UnknownRun(NotFound):
 
 
 class UnknownInterrupt(NotFound):
-    """No interrupt with that id; the open ones are listed."""
+    """No interrupt with that id; the open ones are listed.
+
+    Args:
+        interrupt_id: the id.
+        pending: the ids of the open ones.
+    """
 
     interrupt_id: str
     pending: tuple[str, ...]

@@ -20,7 +20,14 @@ _BEING = {
 
 
 class Refused(Conflict):
-    """The run's status does not allow this command."""
+    """The run's status does not allow this command.
+
+    Args:
+        run_id, verb: the run and the command.
+        status: the run's status.
+        why: the reason, if it is not the status.
+        advice: what to do next.
+    """
 
     consequence = "nothing was changed"
     run_id: str
@@ -36,7 +43,12 @@ class Refused(Conflict):
 
 
 class ForkRefused(Conflict):
-    """The run cannot be forked at that record. `nearest` is the nearest one at which it can."""
+    """The run cannot be forked at that record. `nearest` is the nearest one at which it can.
+
+    Args:
+        at, nearest: both records.
+        why: the reason.
+    """
 
     consequence = "no run was created"
     at: int
@@ -53,7 +65,11 @@ class ForkRefused(Conflict):
 
 class SessionMoved(Conflict):
     """Another run of the session started meanwhile: this one would have continued an earlier turn.
-    Nothing was started."""
+    Nothing was started.
+
+    Args:
+        session: the session.
+    """
 
     consequence = "no run was started"
     advice = "start it again to continue that run"
@@ -67,7 +83,12 @@ class SessionMoved(Conflict):
 
 class BrokenHistory(Conflict):
     """A run continues another run's conversation, and that journal is not the one it started from.
-    Nothing was sent."""
+    Nothing was sent.
+
+    Args:
+        run_id, before: the run, and the run that it continues.
+        seq: the record at which it continues.
+    """
 
     consequence = "nothing was sent to a model"
     advice = "check whether the database was modified: adjourn audit verify"
@@ -85,7 +106,13 @@ class BrokenHistory(Conflict):
 
 class AlreadyDecided(Conflict):
     """Another person's decision was first. `how` is what they decided: approved, denied, answered
-    or decided."""
+    or decided.
+
+    Args:
+        interrupt_id: the interrupt.
+        by: who decided.
+        how: what they decided.
+    """
 
     consequence = "your decision was not recorded"
     advice = "reload the run to see the decision"
@@ -104,7 +131,14 @@ class AlreadyDecided(Conflict):
 
 class InterruptClosed(Conflict):
     """The interrupt expired, was resolved by an event, or its run ended. Not a person's
-    decision. `expired`, for the body that asked: nobody answered in time."""
+    decision.
+
+    Args:
+        interrupt_id: the interrupt.
+        why: the reason.
+        consequence: what that means.
+        expired: for the body that asked: no answer came in time.
+    """
 
     consequence = "nothing was recorded"
     interrupt_id: str
@@ -125,7 +159,12 @@ class InterruptClosed(Conflict):
 
 class StaleDecision(Conflict):
     """The decision was about something else than what would run now. `seen` and `now` are the
-    digests of both."""
+    digests of both.
+
+    Args:
+        interrupt_id: the interrupt.
+        seen, now: both digests.
+    """
 
     consequence = "nothing was run"
     advice = "review it again"
@@ -139,7 +178,13 @@ class StaleDecision(Conflict):
 
 
 class AlreadyResumed(Conflict):
-    """This checkpoint was resumed before, or its run has moved on. Nothing was done."""
+    """This checkpoint was resumed before, or its run has moved on. Nothing was done.
+
+    Args:
+        run_id: the run.
+        seq, at: the last record of the checkpoint and of the run.
+        status: the run's status.
+    """
 
     consequence = "nothing was done"
     advice = "take a new checkpoint, or use the run itself"
@@ -163,7 +208,12 @@ class AlreadyResumed(Conflict):
 
 class RunExists(Conflict):
     """A run with this id exists and was started with another input or agent. With `taken`, whatever it
-    was started with: it is another run than the one that was to start."""
+    was started with: it is another run than the one that was to start.
+
+    Args:
+        run_id: the id.
+        taken: whether the input does not matter.
+    """
 
     consequence = "no run was started"
     advice = "use another run_id"
@@ -177,7 +227,12 @@ class RunExists(Conflict):
 
 
 class RunErased(Conflict):
-    """The run was erased: what it was about is gone. `said` is who erased it, and why."""
+    """The run was erased: what it was about is gone. `said` is who erased it, and why.
+
+    Args:
+        run_id: the run.
+        said: who erased it, and why.
+    """
 
     consequence = "its content is no longer stored"
     run_id: str
@@ -189,7 +244,12 @@ class RunErased(Conflict):
 
 class RunHeld(Conflict):
     """The run is under a legal hold: nothing of it is removed. `scope` is the hold's, `by` who set
-    it."""
+    it.
+
+    Args:
+        run_id: the run.
+        scope, by, reason: the hold.
+    """
 
     consequence = "nothing was removed"
     run_id: str
@@ -211,7 +271,12 @@ class RunHeld(Conflict):
 
 
 class RunPruned(Conflict):
-    """A run with this id was pruned: it is no longer there, and its id stays taken."""
+    """A run with this id was pruned: it is no longer there, and its id stays taken.
+
+    Args:
+        run_id: the run.
+        archive: the file of its archive, if there is one.
+    """
 
     consequence = "its id stays taken"
     run_id: str
@@ -231,7 +296,11 @@ class RunPruned(Conflict):
 
 
 class RequestReused(Conflict):
-    """One request id, two different commands."""
+    """One request id, two different commands.
+
+    Args:
+        request_id: the id.
+    """
 
     consequence = "nothing was recorded"
     advice = "use a new request id"
@@ -244,7 +313,12 @@ class RequestReused(Conflict):
 
 
 class ProgramChanged(Conflict):
-    """The agent or flow is not the one the run was started with. Nothing was used up."""
+    """The agent or flow is not the one the run was started with. Nothing was used up.
+
+    Args:
+        agent: its name.
+        changes: what differs, one sentence each.
+    """
 
     consequence = "no answer was used"
     agent: str
@@ -261,7 +335,11 @@ class ProgramChanged(Conflict):
 
 
 class Halted(Conflict):
-    """The kill switch is on for this."""
+    """The kill switch is on for this.
+
+    Args:
+        scope, reason: the halt.
+    """
 
     status = 423
     consequence = "nothing was approved"
@@ -284,7 +362,12 @@ class AuditBroken(Conflict):
 
 class NotTrusted(Conflict):
     """A worker with deciders does not continue this run: something in it needs a signature and has
-    none that counts."""
+    none that counts.
+
+    Args:
+        run_id: the run.
+        why: the reason.
+    """
 
     consequence = "nothing was run"
     advice = "cancel it, or fork it before that record"
@@ -303,7 +386,13 @@ class NotAllowed(AdjournError):
 
 class Unauthorised(AdjournError):
     """A gated call was about to start without decisions that allow it. Nothing was recorded,
-    nothing ran."""
+    nothing ran.
+
+    Args:
+        run_id: the run.
+        call, tool: the call, and the tool that it would run.
+        why: the reason.
+    """
 
     status = 403
     consequence = "nothing was run"
