@@ -94,7 +94,7 @@ function event(e: Event): void {
     const data = e.data as Changed;
     setClock(data.now);
     if (JSON.stringify(data.halts) !== JSON.stringify(halts.value)) halts.value = data.halts;
-    waiting.value = data.waiting;
+    waiting.value = data.open_interrupts;
     const unknown = data.runs.filter((r) => !row(r.run_id)).reduce((n, r) => n + r.seq, 0);
     noticed(merge(data.runs) + unknown);
     for (const l of [...listeners]) l.changed?.(data);

@@ -7,9 +7,9 @@ const pieces: TextArrived[] = WORDS.map((text, n) => ({
   type: "text",
   text,
   upto: 4,
-  at: Array.from(WORDS.slice(0, n).join("")).length,
+  offset: Array.from(WORDS.slice(0, n).join("")).length,
 }));
-const whole = (n: number): TextArrived => ({ type: "text", text: WORDS.slice(0, n).join(""), whole: true, upto: 4, at: 0 });
+const whole = (n: number): TextArrived => ({ type: "text", text: WORDS.slice(0, n).join(""), whole: true, upto: 4, offset: 0 });
 
 function painted(...found: TextArrived[]): string {
   const live = new LiveText();
@@ -30,7 +30,7 @@ test("a piece that the whole has already is not added to it", () => {
 });
 
 test("pieces that grew together overlap what was painted", () => {
-  const together: TextArrived = { type: "text", text: WORDS.slice(1).join(""), upto: 4, at: pieces[1]!.at! };
+  const together: TextArrived = { type: "text", text: WORDS.slice(1).join(""), upto: 4, offset: pieces[1]!.offset! };
   assert.equal(painted(pieces[0]!, pieces[1]!, pieces[2]!, together), WORDS.join(""));
 });
 
@@ -42,9 +42,9 @@ test("what was missed is shown as missed until the whole is there", () => {
 test("another reply begins anew, and a piece of one that is recorded comes too late", () => {
   const live = new LiveText();
   for (const piece of pieces) live.add(piece);
-  live.add({ type: "text", text: "Section 3.", upto: 6, at: 0 });
+  live.add({ type: "text", text: "Section 3.", upto: 6, offset: 0 });
   assert.equal(live.shown().get(""), "Section 3.");
   live.end("");
-  live.add({ type: "text", text: " Late", upto: 6, at: 10 });
+  live.add({ type: "text", text: " Late", upto: 6, offset: 10 });
   assert.equal(live.shown().size, 0);
 });

@@ -102,7 +102,7 @@ test("a tab that comes later is told what is open now, and another run makes the
   hub.hear(one, { kind: "watch", run: "R", after: 3 });
   await settled();
   opened[0]!.write("inbox", SNAPSHOT, "boot-0");
-  opened[0]!.write("changed", { opened: ["c:1"], closed: ["a:1"], halts: [], runs: [], more: false, waiting: 2, now: 2 }, "boot-1");
+  opened[0]!.write("changed", { opened: ["c:1"], closed: ["a:1"], halts: [], runs: [], more: false, open_interrupts: 2, now: 2 }, "boot-1");
   opened[0]!.write("run", { run_id: "R", kind: "record", data: { seq: 9 } });
   await settled();
   hub.hear(two, { kind: "look", on: true });

@@ -635,7 +635,7 @@ async def test_nothing_is_undone_that_nobody_agreed_to(store: Store, server: Sig
         await (await worker.get(run.id)).cancel(by="ana")
         ended = await rest(worker, run)
         assert ended.status == "cancelled" and paid == []
-        assert [(x["call"], "nobody this worker trusts agreed to it" in x["why"]) for x in ended.residue] == [
+        assert [(x["call_id"], "nobody this worker trusts agreed to it" in x["why"]) for x in ended.residue] == [
             ("1.0", True)
         ]
         await desk.approve(item.id, by="ana")

@@ -212,7 +212,7 @@ def test_answers_are_kept_as_those_of_the_key(adjourn: Run, monkeypatch: pytest.
     monkeypatch.setenv(KEY, users(adjourn)["admin"])
     kept = adjourn("fork", run, "--answers", "keep", "--json").json
     again = adjourn("fork", run, "--json").json
-    assert not kept["reopened"] and again["reopened"] and again["at"] < kept["at"]
+    assert not kept["reopened"] and again["reopened"] and again["at_seq"] < kept["at_seq"]
 
     async def marks() -> list[tuple[str, str]]:
         async with Runtime("sqlite:///adjourn.db") as rt:

@@ -61,7 +61,7 @@ def test_one_key_of_several_is_found_and_ended(adjourn: Run, waiting: str) -> No
     said = adjourn("user", "revoke", one["id"])
     assert said.code == 0 and "ana" in said.err
     assert [k["id"] for k in adjourn("user", "keys", "ana", "--json").json] == [two["id"]]
-    assert adjourn("user", "revoke", second, "--json").json == {"revoked": two["id"], "user": "ana"}
+    assert adjourn("user", "revoke", second, "--json").json == {"revoked": two["id"], "person": "ana"}
     assert adjourn("user", "revoke", second).code == 2
 
 
@@ -72,7 +72,7 @@ def test_role_groups_and_sessions_change_and_the_key_stays(adjourn: Run, waiting
     assert adjourn("user", "groups", "ana").out == "ana  approver  leads, finance\n"
     users = Users("adjourn.db-users")
     cookie = users.open_session("ana", key)
-    assert adjourn("user", "logout", "ana", "--json").json == {"user": "ana", "sessions": 1}
+    assert adjourn("user", "logout", "ana", "--json").json == {"person": "ana", "sessions": 1}
     assert users.session(cookie) is None
     found = users.by_key(key)
     assert found is not None and (found.role, found.groups) == ("approver", ("leads", "finance"))

@@ -228,7 +228,7 @@ async def check(world: World, there: Env, run: Run[Any]) -> None:
     undone, stays = expected(world)
     assert outcome.undone == (["1.0"] if undone else [])
     assert world.taken_back == ([{"to": "a"}] if undone else [])
-    assert [x["call"] for x in outcome.residue] == (["1.0"] if stays else [])
+    assert [x["call_id"] for x in outcome.residue] == (["1.0"] if stays else [])
     if preview.in_flight:
         assert world.ends in (SAID_NOT, GAVE_UP), "it depends on what a person will say"
     else:

@@ -106,7 +106,7 @@ async def test_an_async_tool_that_hangs_is_cut_after_the_grace_period_and_listed
     await office.ledger.until("hangs", "act a")
     await run.cancel(by="ann")
     outcome = await cancelled(run)
-    assert [(x["call"], x["why"]) for x in outcome.residue] == [("1.0", "in doubt")]
+    assert [(x["call_id"], x["why"]) for x in outcome.residue] == [("1.0", "in doubt")]
     assert [x.why for x in await office.records("hangs") if isinstance(x, Doubted)] != []
 
 

@@ -55,7 +55,7 @@ async def test_a_fork_at_every_boundary_reuses_what_was_recorded_and_is_refused_
                 nearest = min(possible, key=lambda seq: abs(seq - at))
                 with pytest.raises(ForkRefused, match=f"cannot fork at record {at}.*; fork at record ") as refused:
                     await original.fork(at)
-                assert (refused.value.at, refused.value.nearest) == (at, nearest)
+                assert (refused.value.at_seq, refused.value.nearest) == (at, nearest)
                 continue
             copy = await original.fork(at, run_id=f"f{at}", by="ann")
             await finish(on, copy)

@@ -99,7 +99,7 @@ async def test_a_browser_whose_server_dies_goes_on_at_another_with_what_came_aft
         path = f"runs/{run}/events"
         async with site.client.events(path) as of_run, site.client.events("events") as of_all:
             seen = await upto(of_run, asks)
-            [item] = (await site.client.get("inbox", params={"run": run})).json()["items"]
+            [item] = (await site.client.get("inbox", params={"run_id": run})).json()["items"]
             await upto(of_all, lambda event: item["ref"] in str(event.data))
             await stack.enter_async_context(serving(site.address, port=site.ports[1], **site.options))
             await first.end(signal.SIGKILL)

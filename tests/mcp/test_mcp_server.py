@@ -177,7 +177,7 @@ async def test_a_client_that_cannot_ask_is_told_that_the_run_waits(mode: str) ->
         assert isinstance(result, CallToolResult) and not result.is_error
         assert "it waits for a person: Which colour?" in text(result)
         [row] = await rt.runs()
-        seen = await called(client, "adjourn_run", arguments={"run": row.run_id})
+        seen = await called(client, "adjourn_run", arguments={"run_id": row.run_id})
         assert isinstance(seen, CallToolResult) and seen.structured_content["status"] == "waiting"
 
 
@@ -236,7 +236,7 @@ async def test_the_inbox_can_be_read_and_nothing_decided() -> None:
         assert isinstance(result, CallToolResult)
         [item] = result.structured_content["items"]
         assert item["call"]["tool"] == "pay" and item["call"]["arguments"] == {"cents": 5} and item["digest"]
-        decision = {"item": item["item"], "digest": item["digest"], "decision": "approve"}
+        decision = {"ref": item["ref"], "digest": item["digest"], "decision": "approve"}
         with pytest.raises(MCPError, match="there is no tool 'adjourn_decide'"):
             await called(client, "adjourn_decide", arguments=decision)
         assert await rt.inbox()
@@ -249,7 +249,7 @@ async def test_a_client_that_may_decide_does_so_for_its_person_and_never_for_wha
         other = await rt.start(program, "go", by="ben")
         await other.wait()
         [waiting] = await rt.inbox()
-        decision = {"item": waiting.ref, "digest": waiting.digest, "decision": "approve"}
+        decision = {"ref": waiting.ref, "digest": waiting.digest, "decision": "approve"}
         inside = await called(client, "adjourn_decide", arguments=decision, meta={RUN: "another-run"})
         assert isinstance(inside, CallToolResult) and inside.is_error and "a run cannot decide" in text(inside)
         stale = await called(client, "adjourn_decide", arguments={**decision, "digest": "0" * 64})
@@ -260,7 +260,7 @@ async def test_a_client_that_may_decide_does_so_for_its_person_and_never_for_wha
         assert paid == [5]
         await called(client)
         [own] = await rt.inbox()
-        decision = {"item": own.ref, "digest": own.digest, "decision": "approve"}
+        decision = {"ref": own.ref, "digest": own.digest, "decision": "approve"}
         refused = await called(client, "adjourn_decide", arguments=decision)
         assert isinstance(refused, CallToolResult) and refused.is_error and "started over MCP" in text(refused)
         assert paid == [5]

@@ -127,7 +127,7 @@ async def test_text_that_was_begun_is_whole_before_its_record(heard: list[tuple[
     for _ in range(2):
         await anext(events)
     for text, at in heard:
-        feed.hear(TextArrived("r1", "", text, upto=2, at=at))
+        feed.hear(TextArrived("r1", "", text, upto=2, offset=at))
     await commit(store, lease, [Replied(upto=2, parts=(Text(text="hello there"),))], [RunCompleted()])
     async with asyncio.timeout(LIMIT):
         async for event in events:
@@ -135,7 +135,7 @@ async def test_text_that_was_begun_is_whole_before_its_record(heard: list[tuple[
                 seen.append(event.text)
             elif isinstance(event, Recorded) and isinstance(event.record, Replied):
                 assert seen == given
-                feed.hear(TextArrived("r1", "", "lo there", upto=2, at=3))
+                feed.hear(TextArrived("r1", "", "lo there", upto=2, offset=3))
     assert seen == given
 
 

@@ -84,7 +84,7 @@ class Place:
         """Where the operation is, for something that is really there."""
         questions = {"answer": self.question, "dismiss": self.question, "retry_all": self.failure}
         item = questions.get(operation.name, self.item)
-        path = operation.path.replace("{run}", item["run_id"]).replace("{interrupt}", at(item["ref"]))[1:]
+        path = operation.path.replace("{run_id}", item["run_id"]).replace("{ref}", at(item["ref"]))[1:]
         path = path.replace("{digest}", PHOTO.digest)
         asked = {"compare_run": f"?other={item['run_id']}"}.get(operation.name, "")
         return f"{path}?follow=false" if operation.stream else path + asked
@@ -104,7 +104,7 @@ class Place:
             "unhalt": {"scope": "tool:nothing", "reason": "x"}, "add_endpoint": {"name": "new", "url": "https://b.example/"},
             "add_room": {"name": "room", "url": "https://discord.com/api/webhooks/1234/abcdef", "topics": ["run.stuck"]},
             "add_mailbox": {"name": "mail", "server": "mail.example", "to": "ops@mail.example", "topics": ["run.stuck"]},
-            "remove_endpoint": {"name": "spare"}, "retry_letter": {"n": self.letter}, "drop_letter": {"n": self.letter},
+            "remove_endpoint": {"name": "spare"}, "retry_letter": {"number": self.letter}, "drop_letter": {"number": self.letter},
             "accept_run": {"digest": "0" * 64}, "retry_all": {"digest": self.failure["digest"], "until": 1e12},
             "erase_run": {"reason": "x"}, "hold": {"scope": "label:a=b", "reason": "x"},
             "lift_hold": {"scope": "label:a=b", "reason": "x"}, "log_in": {"key": self.keys["viewer"]},
@@ -153,7 +153,7 @@ async def a_place(folder: Path, patch: pytest.MonkeyPatch, address: str = "") ->
         await admin.until(await admin.start("talker"), "completed")
         keys["run"] = users.run_key(item["run_id"])
         await told(admin, 3)
-        letter = (await admin.get("letters")).json()["items"][0]["n"]
+        letter = (await admin.get("letters")).json()["items"][0]["number"]
         spare = users.add("spare", "viewer")
         session = users.session_id(users.open_session("viewer-person", keys["viewer"]))
         yield Place(address, up, keys, admin, item, question, failure, letter, spare, session)

@@ -73,7 +73,7 @@ async def test_a_look_reads_what_has_changed_and_no_more() -> None:
     await wait_for(world.store, approval(), run="new")
     world.store.given = 0
     data = await world.changed()
-    assert (data["opened"], data["closed"], data["waiting"]) == (["new:1.0?0"], [], 1_201)
+    assert (data["opened"], data["closed"], data["open_interrupts"]) == (["new:1.0?0"], [], 1_201)
     assert [run["run_id"] for run in data["runs"]] == ["new"]
     assert world.store.given == 2, "one run and one interrupt"
     for _ in range(3):
@@ -108,7 +108,7 @@ async def test_what_is_decided_voided_or_over_is_closed_once() -> None:
     assert await world.look() is None
     world.clock.advance(1)
     data = await world.changed()
-    assert (data["closed"], data["waiting"]) == (["over:1.0?0"], 0)
+    assert (data["closed"], data["open_interrupts"]) == (["over:1.0?0"], 0)
     assert await world.look() is None
     inbox = await world.store.inbox(Filter())
     assert {i.ref for i in inbox} == set(world.whole()["open"])
@@ -120,7 +120,7 @@ async def test_more_changes_than_fit_on_a_page_are_all_seen() -> None:
     for n in range(1_100):
         await wait_for(world.store, approval(), run=f"r{n}")
     data = await world.changed()
-    assert (len(data["opened"]), len(data["runs"]), data["more"], data["waiting"]) == (1_100, 100, True, 1_100)
+    assert (len(data["opened"]), len(data["runs"]), data["more"], data["open_interrupts"]) == (1_100, 100, True, 1_100)
 
 
 async def test_what_changed_while_the_store_could_not_be_read_is_told_later() -> None:

@@ -37,7 +37,7 @@ async def parked(server: Serving, admin: Client, agent: Agent) -> dict[str, Any]
 
 
 async def item_of(admin: Client, run: str) -> dict[str, Any]:
-    [item] = (await admin.get("inbox", params={"run": run})).json()["items"]
+    [item] = (await admin.get("inbox", params={"run_id": run})).json()["items"]
     return item
 
 
@@ -184,7 +184,7 @@ async def test_g35_a_fork_asks_again_what_a_person_answered_and_only_who_may_dec
     async with Client(server, people[1]["operator"]) as olga:  # may control, may not decide
         for body in ({}, {"at": answered}, {"input": "refund order EVE-9"}, {"instruction": "the order is EVE-9"}):
             made = (await olga.post(path, json=body)).json()
-            assert made["at"] < answered
+            assert made["at_seq"] < answered
             copy = await server.runtime.get(made["run_id"])
             assert (await copy.wait(LIMIT)).status == "waiting"
         refused = await olga.post(path, json={"at": answered, "answers": "keep"})
@@ -194,7 +194,7 @@ async def test_g35_a_fork_asks_again_what_a_person_answered_and_only_who_may_dec
     changed = await admin.post(path, json={"at": answered, "answers": "keep", "input": "EVE-9"})
     assert changed.status_code == 422
     kept = (await admin.post(path, json={"at": answered, "answers": "keep"})).json()
-    assert kept["at"] == answered
+    assert kept["at_seq"] == answered
     copy = await server.runtime.get(kept["run_id"])
     await copy.wait(LIMIT)
     assert ledger == ["123", "123"]

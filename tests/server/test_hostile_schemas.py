@@ -35,7 +35,7 @@ async def test_answers_that_are_hard_to_check_hold_up_nobody() -> None:
 
         async def answers(nth: int, value: Any) -> None:
             async with Client(up, up.token) as client:
-                [item] = (await client.get("inbox", params={"run": f"asker-{nth}"})).json()["items"]
+                [item] = (await client.get("inbox", params={"run_id": f"asker-{nth}"})).json()["items"]
                 for _ in range(3):
                     answer = await client.post(f"interrupts/{at(item['ref'])}/answer", json={"value": value})
                     codes.add(answer.status_code)

@@ -70,7 +70,7 @@ async def test_the_inbox_by_kind_agent_run_group_text_and_time(
     d, r, c = desk["ref"], refund["ref"], careful["ref"]
     wanted: list[tuple[dict[str, Any], list[str]]] = [
         ({}, [d, r, c]), ({"kind": "question"}, [d]), ({"kind": "approval"}, [r, c]), ({"kind": "limit"}, []), ({"agent": "refunds"}, [r]),
-        ({"run": careful["run_id"]}, [c]), ({"session": "s1"}, [d]), ({"label": "team=eu"}, [d]), ({"group": "leads"}, [c]),
+        ({"run_id": careful["run_id"]}, [c]), ({"session": "s1"}, [d]), ({"label": "team=eu"}, [d]), ({"group": "leads"}, [c]),
         ({"group": "nobody"}, []), ({"mine": "true"}, [d, r]), ({"mine": "false"}, [d, r, c]), ({"text": "NORWAY"}, [d]),
         ({"text": "deploy"}, [c]),
         ({"since": careful["opened_at"]}, [c]), ({"until": desk["opened_at"]}, [d]), ({"text": "refund", "kind": "question"}, []),

@@ -150,7 +150,7 @@ async def test_a_fork_goes_its_own_way(admin: Client) -> None:
     seen = (await admin.get(f"runs/{new}")).json()
     assert (seen["input"], seen["forked_from"].rpartition("@")[0]) == ("another", item["run_id"])
     wrong = await admin.post(f"runs/{item['run_id']}/fork", json={"at": 999})
-    assert (wrong.status_code, wrong.json()["code"], wrong.json()["at"]) == (409, "fork_refused", 999)
+    assert (wrong.status_code, wrong.json()["code"], wrong.json()["at_seq"]) == (409, "fork_refused", 999)
     at = wrong.json()["nearest"]
     assert (await admin.post(f"runs/{item['run_id']}/fork", json={"at": at})).status_code == 200
 

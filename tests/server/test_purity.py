@@ -32,7 +32,7 @@ async def test_looking_changes_nothing(place: Place, method: str, who: str) -> N
 async def test_looking_at_what_is_nowhere_changes_nothing(place: Place, method: str) -> None:
     before = place.rows()
     for operation in LOOKING:
-        path = operation.path.replace("{run}", "nobody").replace("{interrupt}", at("nobody:1?0"))[1:]
+        path = operation.path.replace("{run_id}", "nobody").replace("{ref}", at("nobody:1?0"))[1:]
         assert (await place.admin.request(method, f"{path}?x=1")).status_code in (404, 422)
     assert place.rows() == before
 

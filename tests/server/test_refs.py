@@ -12,7 +12,7 @@ from adjourn.server import Postman, Serving, Users
 from adjourn.server.api.operations import OPERATIONS
 from adjourn.stores.outbox import Endpoint
 
-OF_A_RUN = [o for o in OPERATIONS if "{run}" in o.path]
+OF_A_RUN = [o for o in OPERATIONS if "{run_id}" in o.path]
 BODIES: dict[str, dict[str, Any]] = {
     "say_to_run": {"text": "hello"},
     "emit_to_run": {"event": "x"},
@@ -34,7 +34,7 @@ async def test_no_operation_takes_another_run_for_the_one_that_was_named(
     await started(server.runtime, "refunds", "order-12")
     before = await server.runtime.store.load("order-12")
     for id in NEARLY:
-        path = operation.path.replace("{run}", id)[1:] + ("?follow=false" if operation.stream else "")
+        path = operation.path.replace("{run_id}", id)[1:] + ("?follow=false" if operation.stream else "")
         body = None if operation.body is None else BODIES.get(operation.name, {})
         answer = await admin.request(operation.method, path, json=body)
         assert (answer.status_code, answer.json()["code"]) == (404, "unknown_run"), id
@@ -42,16 +42,16 @@ async def test_no_operation_takes_another_run_for_the_one_that_was_named(
     assert await server.runtime.store.load("order-12") == before
 
 
-@pytest.mark.parametrize("operation", [o for o in LOOKING if "{run}" in o.path], ids=lambda o: o.name)
+@pytest.mark.parametrize("operation", [o for o in LOOKING if "{run_id}" in o.path], ids=lambda o: o.name)
 async def test_a_run_s_own_key_is_told_of_no_other_run(
     server: Serving, people: tuple[Users, dict[str, str]], operation: Any
 ) -> None:
     await started(server.runtime, "refunds", "job-12")
     path = operation.path[1:] + ("?follow=false" if operation.stream else "")
     async with Client(server, people[0].run_key("job-1")) as early:  # its run has not begun
-        answer = await early.get(path.replace("{run}", "job-1"))
+        answer = await early.get(path.replace("{run_id}", "job-1"))
         assert answer.status_code == 404 and "job-12" not in answer.text
-        other = await early.get(path.replace("{run}", "job-12"))
+        other = await early.get(path.replace("{run_id}", "job-12"))
         assert other.status_code == 403 and "refunds" not in other.text
 
 

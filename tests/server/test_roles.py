@@ -37,7 +37,7 @@ def allowed(who: str, operation: Operation) -> bool:
     own = (
         who == "run"
         and operation.right == "read"
-        and ("{run}" in operation.path or operation.name in ("who_am_i", "log_out"))
+        and ("{run_id}" in operation.path or operation.name in ("who_am_i", "log_out"))
     )
     return own or who in MAY[operation.right]
 

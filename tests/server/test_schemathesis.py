@@ -29,12 +29,12 @@ generation.max-examples = {stateful}
 # span may be, which time it is, which keys a browser can have, whether bytes are a file, or what a message of a front end says.
 [[operations]]
 include-name = [
-    "POST /api/v1/interrupts/{{interrupt}}/answer", "POST /api/v1/interrupts/{{interrupt}}/approve",
-    "POST /api/v1/interrupts/{{interrupt}}/deny", "POST /api/v1/runs/{{run}}/fork", "POST /api/v1/runs/{{run}}/resume",
-    "POST /api/v1/interrupts/{{interrupt}}/retry-all", "GET /api/v1/interrupts/{{interrupt}}/alike",
+    "POST /api/v1/interrupts/{{ref}}/answer", "POST /api/v1/interrupts/{{ref}}/approve",
+    "POST /api/v1/interrupts/{{ref}}/deny", "POST /api/v1/runs/{{run_id}}/fork", "POST /api/v1/runs/{{run_id}}/resume",
+    "POST /api/v1/interrupts/{{ref}}/retry-all", "GET /api/v1/interrupts/{{ref}}/alike",
     "GET /api/v1/runs", "POST /api/v1/runs/bulk", "POST /api/v1/runs/deny-all",
-    "POST /api/v1/people", "POST /api/v1/people/change", "GET /api/v1/numbers", "POST /api/v1/interrupts/{{interrupt}}/snooze",
-    "POST /api/v1/me/notifications", "POST /api/v1/runs/{{run}}/say",
+    "POST /api/v1/people", "POST /api/v1/people/change", "GET /api/v1/numbers", "POST /api/v1/interrupts/{{ref}}/snooze",
+    "POST /api/v1/me/notifications", "POST /api/v1/runs/{{run_id}}/say",
     "POST /ag-ui/{{agent}}", "POST /ag-ui/{{agent}}/connect", "POST /ai-sdk/{{agent}}",
 ]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "403", "404", "409", "422", "423", "429"]

@@ -151,9 +151,9 @@ async def _every_list(place: Place, who: str) -> None:
     run = place.item["run_id"]
     async with person(place, **OUTSIDERS[who]) as client:
         for path in (
-            "runs", "runs?search=refund", f"runs?text={run}", "runs?status=waiting", "inbox", "inbox?mine=true", f"inbox?run={run}",
-            f"glances?runs={run}", "audit", f"audit?run={run}", "inbox/events?follow=false", f"events?follow=false&runs={run}",
-            f"audit/place?run={run}&number=1", "audit/place?number=1", "halts", f"runs/{run[:6]}", "workers", "halts/scopes",
+            "runs", "runs?search=refund", f"runs?text={run}", "runs?status=waiting", "inbox", "inbox?mine=true", f"inbox?run_id={run}",
+            f"glances?runs={run}", "audit", f"audit?run_id={run}", "inbox/events?follow=false", f"events?follow=false&runs={run}",
+            f"audit/place?run_id={run}&number=1", "audit/place?number=1", "halts", f"runs/{run[:6]}", "workers", "halts/scopes",
         ):  # fmt: skip
             answer, unknown = await client.get(path), await client.get(path.replace(run, FAKE))
             assert answer.status_code == unknown.status_code
@@ -310,7 +310,7 @@ async def test_a_stream_about_everything_is_about_what_one_may_see(place: Place)
         shown = await place.admin.start("refunds")
         seen = await events.until(lambda event: any(ref.startswith(shown) for ref in event.data.get("opened", ())))
         assert hidden not in json.dumps([event.data for event in seen])
-        assert seen[-1].data["waiting"] == 2
+        assert seen[-1].data["open_interrupts"] == 2
 
 
 @pytest.mark.parametrize("path", ["events", "inbox/events", "runs/RUN/events"])

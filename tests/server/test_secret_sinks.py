@@ -98,8 +98,8 @@ async def every_answer(client: Client, run: str, *, only_about_it: bool = False)
     the operations that name the run."""
     found: dict[str, str] = {}
     for operation in OPERATIONS:
-        path = operation.path.replace("{run}", run).lstrip("/")
-        if operation.method != "GET" or "{" in path or (only_about_it and "{run}" not in operation.path):
+        path = operation.path.replace("{run_id}", run).lstrip("/")
+        if operation.method != "GET" or "{" in path or (only_about_it and "{run_id}" not in operation.path):
             continue
         try:
             async with client.stream("GET", path, timeout=5) as answer:

@@ -77,9 +77,10 @@ KNOWN = {
     "Schedule.__init__", "Agent.run", "Agent.run_sync", "Agent.resume", "Agent.resume_sync",
     "Agent.stream", "Flow.start", "Flow.start_execution", "Execution.start", "Execution.continue_with", "Execution.emit",
     "Execution.load", "Execution.resume", "Execution.say",
-    "/runs", "/runs/{run}/again", "/runs/{run}/emit", "/runs/{run}/fork", "/runs/{run}/resume", "/runs/{run}/say", "/decisions",
-    "/interrupts/{interrupt}/answer", "/interrupts/{interrupt}/approve", "/interrupts/{interrupt}/deny",
-    "/interrupts/{interrupt}/instead", "/interrupts/{interrupt}/comment",
+    "/runs", "/runs/{run_id}/again", "/runs/{run_id}/emit", "/runs/{run_id}/fork",
+    "/runs/{run_id}/resume", "/runs/{run_id}/say", "/decisions",
+    "/interrupts/{ref}/answer", "/interrupts/{ref}/approve", "/interrupts/{ref}/deny",
+    "/interrupts/{ref}/instead", "/interrupts/{ref}/comment",
     "AG-UI", "the AI SDK", "the tool adjourn_decide",
     "Started", "Decided", "Emitted", "Forked", "Resumed", "Said",
     # what is looked for, and whom to tell of which tools: these name nothing that a run would say

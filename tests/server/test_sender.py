@@ -169,11 +169,16 @@ async def test_after_days_it_is_dead_and_seen_and_can_be_given_up(store: Store, 
             Client(server, server.token) as admin,
         ):
             [seen] = (await admin.get("letters", params={"state": "dead"})).json()["items"]
-            assert (seen["n"], seen["endpoint"], seen["tries"], seen["error"]) == (dead.n, "hook", 3, "it answered 500")
+            assert (seen["number"], seen["endpoint"], seen["tries"], seen["error"]) == (
+                dead.n,
+                "hook",
+                3,
+                "it answered 500",
+            )
             assert "secret" not in str(seen)
-            assert (await admin.post("letters/drop", json={"n": dead.n})).status_code == 200
+            assert (await admin.post("letters/drop", json={"number": dead.n})).status_code == 200
             for verb in ("drop", "retry"):
-                assert (await admin.post(f"letters/{verb}", json={"n": dead.n})).status_code == 404
+                assert (await admin.post(f"letters/{verb}", json={"number": dead.n})).status_code == 404
             assert (await admin.get("letters")).json()["items"] == []
 
 
@@ -190,7 +195,7 @@ async def test_a_dead_letter_that_is_retried_arrives(store: Store, clock: Time) 
             serving(rt, port=0, allow=HERE) as server,
             Client(server, server.token) as admin,
         ):
-            assert (await admin.post("letters/retry", json={"n": dead.n})).status_code == 200
+            assert (await admin.post("letters/retry", json={"number": dead.n})).status_code == 200
             told = await receiver.until(2)
             assert told[0].headers["webhook-id"] == told[1].headers["webhook-id"]
 

@@ -168,7 +168,7 @@ async def rest(admin: Client, run: str) -> None:
 
 
 async def item(admin: Client, run: str) -> dict[str, Any]:
-    found = (await admin.get("inbox", params={"run": run})).json()["items"]
+    found = (await admin.get("inbox", params={"run_id": run})).json()["items"]
     return found[0] if found else {}
 
 

@@ -168,7 +168,7 @@ class Client(httpx.AsyncClient):
         """Start a run and wait for its first interrupt."""
         run = await self.start(program, **body)
         await self.until(run, "waiting", "failed", "stuck")
-        [item, *_] = (await self.get("inbox", params={"run": run})).json()["items"]
+        [item, *_] = (await self.get("inbox", params={"run_id": run})).json()["items"]
         return item
 
     async def decide(self, item: dict[str, Any], verb: str, **body: Any) -> httpx.Response:

@@ -67,7 +67,7 @@ def told(calls: tuple[OriginCall, ...]) -> list[tuple[str, Any, str]]:
 async def test_what_was_done_before_the_cut_is_inherited_and_what_waits_there_may_be_done_twice(rt: Runtime) -> None:
     run = await waiting(rt)
     found = fork_preview(await journal(rt, run))
-    assert found.run_id == run.id and found.at == found.wanted and found.why == ""
+    assert found.run_id == run.id and found.at_seq == found.wanted and found.why == ""
     assert told(found.inherited) == [("book", {"room": "12"}, RepeatState.NOT_UNDONE)]
     assert told(found.later) == [("refund", {"cents": 48250}, RepeatState.ASKED)]
 
@@ -92,12 +92,12 @@ async def test_a_record_inside_of_a_call_is_moved_to_the_boundary_before_it(rt: 
     assert isinstance(await run.wait(LIMIT), Completed)
     records = await journal(rt, run)
     found = fork_preview(records, len(records))
-    assert found.at < found.wanted == len(records) and found.why == "busy"
+    assert found.at_seq < found.wanted == len(records) and found.why == "busy"
 
 
 async def test_what_was_undone_since_is_inherited_as_done_and_said_to_be_undone(rt: Runtime) -> None:
     run = await waiting(rt)
-    cut = fork_preview(await journal(rt, run)).at
+    cut = fork_preview(await journal(rt, run)).at_seq
     await run.cancel(by="ana")
     assert isinstance(await run.wait(LIMIT), Cancelled)
     found = fork_preview(await journal(rt, run), cut)

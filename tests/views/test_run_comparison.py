@@ -67,7 +67,7 @@ async def test_a_fork_stands_beside_its_origin_and_a_repetition_beside_what_it_r
             await other.wait(LIMIT)
         for left, right in ((run, fork), (fork, run)):
             found = await rt.compare(left.id, right.id)
-            assert found.relation == "fork" and found.fork_at > 0 and found.same > 0
+            assert found.relation == "fork" and found.at_seq > 0 and found.same > 0
         assert (await rt.compare(again.id, run.id)).relation == "again"
 
 

@@ -64,7 +64,7 @@ function Earlier({ one }: { one: EarlierDecision }) {
         <Time at={one.decision.at} />
       </span>{" "}
       <Link to={`${to("runs", one.run_id)}?step=${encodeURIComponent(one.call_id)}`}>
-        <Visible text={one.call} />
+        <Visible text={one.text} />
       </Link>{" "}
       <Told decision={one.decision} outcome={one.outcome} />
       {one.same_definition ? null : <span class="t3"> · the tool was defined otherwise</span>}

@@ -357,7 +357,7 @@ const shownOf = (i: Item): Json => i.call?.arguments ?? i.payload;
 /** The open item about the same call: an edit that another rule asks about. */
 async function nextOf(i: Item): Promise<Item | null> {
   if (!i.call) return null;
-  const found = await ask("/inbox", { run: i.run }).catch(() => null);
+  const found = await ask("/inbox", { run_id: i.run }).catch(() => null);
   return (
     list(found?.get("items"))
       .map(itemOf)

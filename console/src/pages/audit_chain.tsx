@@ -54,7 +54,7 @@ export function Chain({ newer }: { newer: boolean }) {
               {whole.broken.length ? "." : <Visible text={whole.says} />}
             </>
           ) : (
-            `${data.is_all ? "J" : "Older lines, j"}ournals and seals have not been checked since this server started.`
+            `${data.complete ? "J" : "Older lines, j"}ournals and seals have not been checked since this server started.`
           )}
         </div>
       </div>
@@ -66,8 +66,8 @@ export function Chain({ newer }: { newer: boolean }) {
 }
 
 /** Never *verified*: each follows from the one before it, in this store. */
-function tail({ lines, is_all }: ChainView): string {
+function tail({ lines, complete }: ChainView): string {
   if (!lines) return "There is no line yet.";
-  if (!is_all) return `The newest ${many(lines)} lines follow from those before them, checked just now.`;
+  if (!complete) return `The newest ${many(lines)} lines follow from those before them, checked just now.`;
   return `The chain is whole: ${count(lines, "line")}, each following from the one before it, checked just now.`;
 }

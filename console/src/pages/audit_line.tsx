@@ -113,10 +113,10 @@ function Opened({ entry: e }: { entry: AuditEntry }) {
   return (
     <div class="au-open">
       <div class="au-two">
-        {Object.keys(e.args).length ? (
+        {Object.keys(e.arguments).length ? (
           <section>
             <h3>What it was about</h3>
-            <Values value={e.args} />
+            <Values value={e.arguments} />
           </section>
         ) : null}
         <section>
@@ -172,7 +172,7 @@ export const copyLine = (entry: AuditEntry): void => void copy(json(entry)).then
 /** The line between its neighbours, each with its number and the beginning of its hash. */
 function Place({ entry: e }: { entry: AuditEntry }) {
   const near = useLoaded(
-    (s) => get<Page<AuditEntry>>("/audit/place", { run: e.run_id, number: e.number }, s),
+    (s) => get<Page<AuditEntry>>("/audit/place", { run_id: e.run_id, number: e.number }, s),
     [e.cursor],
   );
   const lines = near.data?.items ?? [e];

@@ -19,7 +19,8 @@ const DAY = 86_400;
 /** The query of the API; a day is one of this browser's time zone. */
 function params(w: Wanted, after: string | null, limit: number): Record<string, string | number | boolean> {
   const found: Record<string, string | number | boolean> = { limit };
-  for (const name of ["by", "verb", "agent", "tool", "run"] as const) if (w[name]) found[name] = w[name];
+  for (const name of ["by", "verb", "agent", "tool"] as const) if (w[name]) found[name] = w[name];
+  if (w.run) found.run_id = w.run;
   if (w.q) found.text = w.q;
   if (w.only === "refused") found.refused = true;
   if (w.only === "security") found.security = true;

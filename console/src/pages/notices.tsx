@@ -299,8 +299,8 @@ function AddEndpoint({ close }: { close: () => void }) {
 
 export function Letters() {
   const { data, error, again } = useLoaded((s) => get<Page<Letter>>("/letters", {}, s), []);
-  const act = (verb: "retry" | "drop", n: number): void => {
-    post(`/letters/${verb}`, { n }).then(again, (e: unknown) => refused(verb === "retry" ? "Not sent again" : "Not dropped", e));
+  const act = (verb: "retry" | "drop", number: number): void => {
+    post(`/letters/${verb}`, { number }).then(again, (e: unknown) => refused(verb === "retry" ? "Not sent again" : "Not dropped", e));
   };
   return (
     <section class="card pad stack" aria-labelledby="set-letters">
@@ -316,7 +316,7 @@ export function Letters() {
       {data && !data.items.length ? <p class="t2">Everything was delivered.</p> : null}
       <ul class="told">
         {(data?.items ?? []).map((l) => (
-          <li key={l.n} class="row wrap" data-letter={l.n}>
+          <li key={l.number} class="row wrap" data-letter={l.number}>
             <div class="grow">
               <Pill status={l.state === "dead" ? "failed" : "ready"} bare /> <b>{OCCASIONS[l.topic] ?? l.topic}</b>, to <Visible text={l.endpoint} />
               <div class="sm t3">
@@ -331,10 +331,10 @@ export function Letters() {
             </div>
             {l.state === "dead" ? (
               <>
-                <Button onClick={() => act("retry", l.n)} label={`Send letter ${l.n} once more`}>
+                <Button onClick={() => act("retry", l.number)} label={`Send letter ${l.number} once more`}>
                   Send once more
                 </Button>
-                <Button look="q" onClick={() => act("drop", l.n)} label={`Drop letter ${l.n}`}>
+                <Button look="q" onClick={() => act("drop", l.number)} label={`Drop letter ${l.number}`}>
                   Drop
                 </Button>
               </>

@@ -467,7 +467,7 @@ export function Sessions({ all }: { all: boolean }) {
               </b>{" "}
               {s.is_this ? <span class="t3 sm">this one</span> : null}
               <div class="sm t3">
-                seen <Time at={s.seen_at} /> · ends in {remaining(s.ends_at - now())}
+                seen <Time at={s.seen_at} /> · ends in {remaining(s.expires_at - now())}
               </div>
             </div>
             {s.is_this ? null : (

@@ -260,7 +260,7 @@ function Came({ value }: { value: unknown }) {
 
 /** The system prompt and the tools, from the request that first had them. */
 function Prompt({ run, seq, again = false }: { run: string; seq: number; again?: boolean }) {
-  const { data } = useLoaded((s) => get<Page<RequestView>>(`/runs/${at(run)}/requests`, { at: seq }, s), [seq]);
+  const { data } = useLoaded((s) => get<Page<RequestView>>(`/runs/${at(run)}/requests`, { seq }, s), [seq]);
   const [all, setAll] = useState(false);
   const sent = data?.items[0]?.request as SentRequest | null | undefined;
   if (!sent) return null;

@@ -80,7 +80,7 @@ export function ForkDialog({ run, step, close }: { run: Run; step: Step | null; 
     if (busy || offline.value) return;
     setBusy(true);
     const said = text.trim();
-    const from = preview?.why === "busy" ? preview.at : record;
+    const from = preview?.why === "busy" ? preview.at_seq : record;
     const body = { ...(from ? { at: from } : {}), ...(said ? { instruction: said } : {}) };
     wish.send<ForkRef>(`/runs/${at(run.run_id)}/fork`, body).then(
       (made) => {
@@ -113,7 +113,7 @@ export function ForkDialog({ run, step, close }: { run: Run; step: Step | null; 
             Not yet
           </Button>
           <Button look="p" icon="fork" keys={SEND} off={offline.value} busy={busy ? "Sending…" : ""} onClick={send} name="fork-now">
-            {record ? `Fork from record ${preview?.at ?? record}` : "Fork from the last step"}
+            {record ? `Fork from record ${preview?.at_seq ?? record}` : "Fork from the last step"}
           </Button>
         </>
       }
@@ -125,8 +125,8 @@ export function ForkDialog({ run, step, close }: { run: Run; step: Step | null; 
               {preview.why ? (
                 <p class="twice" data-moved={preview.why}>
                   {preview.why === "answer"
-                    ? `It begins after record ${preview.at}: a person’s answer came later, and is asked for again.`
-                    : `It begins after record ${preview.at}: at record ${preview.wanted} a call was in progress, or the run had ended.`}
+                    ? `It begins after record ${preview.at_seq}: a person’s answer came later, and is asked for again.`
+                    : `It begins after record ${preview.at_seq}: at record ${preview.wanted} a call was in progress, or the run had ended.`}
                 </p>
               ) : null}
               <Inherited preview={preview} future />

@@ -9,7 +9,7 @@ export interface TextArrived {
   /** The last record that the model had read: another number is another reply. */
   upto?: number;
   /** Where in the reply it begins, in characters; left out by servers that do not know. */
-  at?: number;
+  offset?: number;
 }
 
 interface Reply {
@@ -33,10 +33,10 @@ export class LiveText {
     const was = this.replies.get(path);
     const length = Array.from(piece.text).length;
     if (!was || was.upto !== upto) {
-      const from = piece.at ?? 0;
+      const from = piece.offset ?? 0;
       return void this.replies.set(path, { upto, from, upTo: from + length, text: piece.text });
     }
-    const at = piece.whole ? 0 : (piece.at ?? was.upTo);
+    const at = piece.whole ? 0 : (piece.offset ?? was.upTo);
     if (at >= was.from && at + length <= was.upTo) return; // painted already
     if (at <= was.from || at > was.upTo) {
       was.from = at;

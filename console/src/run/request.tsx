@@ -38,7 +38,7 @@ const PROOFS: Record<string, string> = {
 export function ExactRequest({ run, message: m, earlier, close }: Props) {
   const [tab, setTab] = useState("request");
   const read = (seq: number, s: AbortSignal): Promise<RequestView | undefined> =>
-    get<Page<RequestView>>(`/runs/${at(run)}/requests`, { at: seq }, s).then((page) => page.items[0]);
+    get<Page<RequestView>>(`/runs/${at(run)}/requests`, { seq }, s).then((page) => page.items[0]);
   const { data, error, again } = useLoaded(
     async (s) => ({ one: await read(m.seq, s), old: earlier ? await read(earlier, s) : undefined }),
     [m.seq],

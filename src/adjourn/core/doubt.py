@@ -116,15 +116,16 @@ def late(state: State, _seq: int, record: r.Late) -> None:
 def left_behind(state: State) -> list[dict[str, Any]]:
     """What stayed when the run was cancelled; a body that ended afterwards with what became of it,
     as `late`."""
-    residue = state.ended.residue if isinstance(state.ended, r.RunCancelled) else ()
-    return [_with_late(state, item) for item in residue]
+    if isinstance(state.ended, r.RunCancelled):
+        return [_left(state, **item) for item in state.ended.residue]
+    return []
 
 
-def _with_late(state: State, item: dict[str, Any]) -> dict[str, Any]:
-    found = state.late.get(item.get("call", ""))
-    if found is None:
-        return item
-    return {**item, "late": {"error": found.error} if found.error else {"value": found.value}}
+def _left(state: State, call: str = "", **item: Any) -> dict[str, Any]:
+    """An item of a `cancelled` record as people read it: there, `call_id` is `call`."""
+    if late := state.late.get(call):
+        item["late"] = {"error": late.error} if late.error else {"value": late.value}
+    return {"call_id": call, **item}
 
 
 _SETTLED = (VerifyAnswer.NOT_HAPPENED, VerifyAnswer.GIVEN_UP)

@@ -29,7 +29,7 @@ class TextArrived(Live, frozen=True, tag="text"):
         whole: whether `text` is everything so far, for a watcher who has just begun.
         upto: the last record that the model had read: another number is another reply, and the
             record of a reply has the same one.
-        at: where in the reply the piece begins, in characters: a client that has read further has it
+        offset: where in the reply the piece begins, in characters: a client that has read further has it
             already. -1: not known.
     """
 
@@ -38,7 +38,7 @@ class TextArrived(Live, frozen=True, tag="text"):
     thinking: bool = False
     whole: bool = False
     upto: int = 0
-    at: int = -1
+    offset: int = -1
 
 
 class Published(Live, frozen=True, tag="published"):
@@ -46,11 +46,11 @@ class Published(Live, frozen=True, tag="published"):
 
     Attributes:
         run_id: the run's id.
-        call: the call's id.
+        call_id: the call's id.
         item: the value.
     """
 
-    call: str
+    call_id: str
     item: Any
 
 
@@ -84,7 +84,7 @@ class Feed:
         found: list[TextArrived] = []
         for (of, path), (upto, text) in self._partial.items():
             if of == run and text:
-                found.append(TextArrived(run, path, text, whole=True, upto=upto, at=0))
+                found.append(TextArrived(run, path, text, whole=True, upto=upto, offset=0))
         return found
 
     def send(self, item: Live) -> None:
@@ -95,7 +95,7 @@ class Feed:
             if upto != item.upto:
                 before = ""
             self._partial[key] = item.upto, before + item.text
-            item = msgspec.structs.replace(item, at=len(before))
+            item = msgspec.structs.replace(item, offset=len(before))
         if self.tap is not None:
             self.tap(item)
         self.hear(item)

@@ -88,7 +88,7 @@ def keep(live: list[TextArrived | Published], item: TextArrived | Published) -> 
 
 def _goes_on(last: TextArrived, item: TextArrived) -> bool:
     same = (item.path, item.thinking, item.upto) == (last.path, last.thinking, last.upto)
-    follows = item.at < 0 or item.at == last.at + len(last.text)
+    follows = item.offset < 0 or item.offset == last.offset + len(last.text)
     return same and follows and not item.whole and len(last.text) < TOGETHER
 
 
@@ -168,7 +168,7 @@ class _HeardText:
             upto, pieces, size = self._texts.get(item.path, (item.upto, [], 0))
             if item.whole or upto != item.upto:
                 pieces, size = [], 0
-            if item.at == size or (item.at < 0 <= size):
+            if item.offset == size or (item.offset < 0 <= size):
                 pieces.append(item.text)
                 self._texts[item.path] = item.upto, pieces, size + len(item.text)
             else:  # a piece is missing: what the record has more is not known
@@ -184,7 +184,7 @@ class _HeardText:
         whole = text_of(record.parts) if isinstance(record, Replied) else record.text
         if of != upto or not pieces or not whole.startswith("".join(pieces)) or len(whole) == size:
             return None
-        return TextArrived(self._run, path, whole[size:], upto=upto, at=size)
+        return TextArrived(self._run, path, whole[size:], upto=upto, offset=size)
 
 
 def _events_of(run: str, seq: int, record: AnyRecord) -> Iterator[Event]:

@@ -46,19 +46,19 @@ class ForkRefused(Conflict):
     """The run cannot be forked at that record. `nearest` is the nearest one at which it can.
 
     Args:
-        at, nearest: both records.
+        at_seq, nearest: both records.
         why: the reason.
     """
 
     consequence = "no run was created"
-    at: int
+    at_seq: int
     nearest: int
 
-    def __init__(self, at: int, nearest: int, why: str) -> None:
+    def __init__(self, at_seq: int, nearest: int, why: str) -> None:
         super().__init__(
-            f"cannot fork at record {at}: {why}",
+            f"cannot fork at record {at_seq}: {why}",
             advice=f"fork at record {nearest}",
-            at=at,
+            at_seq=at_seq,
             nearest=nearest,
         )
 

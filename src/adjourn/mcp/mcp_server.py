@@ -160,19 +160,19 @@ class McpServer:
 
     async def _inbox(self, arguments: dict[str, Any], meta: Any) -> Any:
         found = await self._rt.inbox(
-            agent=_string(arguments, "agent"), run=_string(arguments, "run")
+            agent=_string(arguments, "agent"), run=_string(arguments, "run_id")
         )
         return {"items": [_item(one) for one in found]}
 
     async def _look(self, arguments: dict[str, Any], meta: Any) -> Any:
-        run = await self._rt.get(_string(arguments, "run"))
+        run = await self._rt.get(_string(arguments, "run_id"))
         seen = await run.state()
         waiting = [_item(one) for one in await self._rt.inbox(run=run.run_id)]
         return {
-            "run": run.run_id,
+            "run_id": run.run_id,
             "status": await run.status(),
             "output": seen.output,
-            "waits_for": waiting,
+            "interrupts": waiting,
         }
 
     async def _decide(self, arguments: dict[str, Any], meta: Any) -> Any:
@@ -183,7 +183,7 @@ class McpServer:
                 "a run cannot decide: this call comes from a tool",
                 advice="people decide, from outside of the run",
             )
-        interrupt = await self._rt.interrupt(_string(arguments, "item"))
+        interrupt = await self._rt.interrupt(_string(arguments, "ref"))
         row = await self._rt.row(interrupt.run_id)
         if row is not None and row.labels.get(VIA) == "mcp":
             raise NotAllowed(
@@ -203,13 +203,13 @@ class McpServer:
         seq = await self._rt.answer(
             interrupt, answer, by=self._terms.by, digest=shown, groups=self._terms.groups
         )
-        return {"recorded": seq}
+        return {"seq": seq}
 
 
 def _item(interrupt: Interrupt) -> dict[str, Any]:
     shown: dict[str, Any] = {
-        "item": interrupt.ref,
-        "run": interrupt.run_id,
+        "ref": interrupt.ref,
+        "run_id": interrupt.run_id,
         "kind": interrupt.kind,
         "digest": interrupt.digest,
         "payload": interrupt.payload,
@@ -249,12 +249,12 @@ _TEXT = {"type": "string"}
 OWN_TOOLS: dict[str, tuple[str, dict[str, Any], bool]] = {
     "adjourn_inbox": (
         "What waits for a person.",
-        {"type": "object", "properties": {"agent": _TEXT, "run": _TEXT}},
+        {"type": "object", "properties": {"agent": _TEXT, "run_id": _TEXT}},
         True,
     ),
     "adjourn_run": (
         "The status of a run, its output, and what it waits for.",
-        {"type": "object", "properties": {"run": _TEXT}, "required": ["run"]},
+        {"type": "object", "properties": {"run_id": _TEXT}, "required": ["run_id"]},
         True,
     ),
     "adjourn_decide": (
@@ -262,13 +262,13 @@ OWN_TOOLS: dict[str, tuple[str, dict[str, Any], bool]] = {
         {
             "type": "object",
             "properties": {
-                "item": _TEXT,
+                "ref": _TEXT,
                 "digest": {**_TEXT, "description": "As adjourn_inbox shows it."},
                 "decision": {"type": "string", "enum": ["approve", "deny", "answer"]},
                 "value": {"description": "The answer, or the choice."},
                 "note": _TEXT,
             },
-            "required": ["item", "digest", "decision"],
+            "required": ["ref", "digest", "decision"],
         },
         False,
     ),

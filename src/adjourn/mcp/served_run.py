@@ -148,7 +148,10 @@ class ServedRun:
         kinds = [one.kind for one in interrupts if one.kind != "question"]
         what = "; ".join([*asked, *kinds]) or "a person"
         said = f"it waits for a person: {what}. Nothing more happens until then"
-        about = {"status": "waiting", "waits_for": [one.ref for one in interrupts]}
+        about = {
+            "status": "waiting",
+            "interrupts": [{"ref": one.ref, "kind": one.kind} for one in interrupts],
+        }
         return self._said(said, about)
 
     def _said(self, text: str, about: dict[str, Any], is_error: bool = False) -> "CallToolResult":
@@ -157,7 +160,7 @@ class ServedRun:
         run = self._run.run_id
         told = TextContent(text=f"Run {run}: {text}. Ask for it with adjourn_run.")
         return CallToolResult(
-            content=[told], structured_content={"run": run, **about}, is_error=is_error
+            content=[told], structured_content={"run_id": run, **about}, is_error=is_error
         )
 
 

@@ -110,7 +110,7 @@ class Operation:
     @property
     def reach(self) -> Reach:
         """What it is about: a run, some of them, the caller, or everything."""
-        if "{run}" in self.path or "{interrupt}" in self.path:
+        if "{run_id}" in self.path or "{ref}" in self.path:
             return "run"
         return self.reaches
 
@@ -177,8 +177,8 @@ def run_verb(
     problems: tuple[int, ...] = (404, 409),
     size: int = LARGE,
 ) -> Callable[[H], H]:
-    """Makes a handler a verb of one run: `POST /runs/{run}/VERB`."""
-    route = f"POST /runs/{{run}}/{verb}"
+    """Makes a handler a verb of one run: `POST /runs/{run_id}/VERB`."""
+    route = f"POST /runs/{{run_id}}/{verb}"
     return operation(route, right, answer, problems=problems, size=size, body=body)
 
 
@@ -191,7 +191,7 @@ def interrupt_verb(
     size: int = LARGE,
 ) -> Callable[[H], H]:
     """Makes a handler a verb of those who decide about one interrupt."""
-    route = f"POST /interrupts/{{interrupt}}/{verb}"
+    route = f"POST /interrupts/{{ref}}/{verb}"
     return operation(route, "decide", answer, problems=problems, size=size, body=body)
 
 

@@ -226,7 +226,7 @@ class Dispatcher:
                 f"{who.name!r} is {who.role}: that needs the right to {operation.right}",
                 advice="ask an admin",
             )
-        if who.run and places.get("run") != who.run and operation.name != "who_am_i":
+        if who.run and places.get("run_id") != who.run and operation.name != "who_am_i":
             what = f"{who.name!r} can read its own run only"
             raise Problem(403, "forbidden", what, advice="use a key of a person")
         if not who.run:

@@ -139,7 +139,7 @@ class ChangeFeed:
             halts=self._halts,
             runs=tuple(run_summary(row, self._halts, now) for row in runs[:RUNS]),
             more=more or len(runs) > RUNS,
-            waiting=len(self._open.refs) if self._open else 0,
+            open_interrupts=len(self._open.refs) if self._open else 0,
             now=now,
         )
         self._changes.append(Change(self._n, "changed", data))

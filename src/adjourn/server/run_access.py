@@ -68,10 +68,10 @@ async def check_reach(
     """
     if who.may_everywhere(operation.right) or operation.reach == "own":
         return
-    if "run" in places:
-        run = places["run"]
-    elif "interrupt" in places:
-        run = (await visible_interrupt(app, who, places["interrupt"])).run_id
+    if "run_id" in places:
+        run = places["run_id"]
+    elif "ref" in places:
+        run = (await visible_interrupt(app, who, places["ref"])).run_id
     elif operation.reach == "some":
         return
     else:
@@ -211,7 +211,7 @@ async def visible_changes(
             closed=closed,
             runs=tuple(runs),
             halts=halts,
-            waiting=len(waiting),
+            open_interrupts=len(waiting),
         )
         yield change._replace(data=shown)
 

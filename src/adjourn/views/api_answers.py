@@ -61,7 +61,7 @@ class ForkRef(msgspec.Struct, frozen=True, kw_only=True):
     """A fork, and after which record of the other run it was cut."""
 
     run_id: str
-    at: int
+    at_seq: int
 
 
 class ErasureView(msgspec.Struct, frozen=True, kw_only=True):
@@ -211,7 +211,7 @@ class LetterView(msgspec.Struct, frozen=True, kw_only=True):
     """A notification that has not arrived. `is_held`: it waits for quiet hours to end, and
     nothing is wrong with it."""
 
-    n: int
+    number: int
     id: str
     endpoint: str
     topic: str
@@ -226,7 +226,9 @@ class LetterView(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, letter: Notification) -> "LetterView":
         """A letter, without what it says."""
-        return filled(cls, letter, run_id=letter.run or None, is_held=letter.error == HELD)
+        return filled(
+            cls, letter, number=letter.n, run_id=letter.run or None, is_held=letter.error == HELD
+        )
 
 
 class ProgramView(msgspec.Struct, frozen=True, kw_only=True):
@@ -289,14 +291,14 @@ class FeedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 class FeedChange(msgspec.Struct, frozen=True, kw_only=True):
     """What has changed anywhere. `more`: not all runs that changed are in `runs`, so read again
-    what you show. `waiting`: how many interrupts are open."""
+    what you show. `open_interrupts`: how many there are."""
 
     opened: tuple[str, ...]
     closed: tuple[str, ...]
     halts: tuple[Halt, ...]
     runs: tuple[RunSummary, ...]
     more: bool
-    waiting: int
+    open_interrupts: int
     now: float
 
 

@@ -40,7 +40,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     `number` is its place in the chain of its scope, `cursor` its place among all lines. `seq` is
     the record that came of it, `refused` why there is none. `more` has what only some verbs say.
-    `told` is the line as a sentence, `title` the run's. `args` are those of the call that it is
+    `told` is the line as a sentence, `title` the run's. `arguments` are those of the call that it is
     about and `rules` those that asked, as long as its run is there. `head` is the hash that ties
     the line to those before it. `told.void` says of a decision that no worker believed it.
     """
@@ -65,7 +65,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     tool: str
     title: str
-    args: dict[str, Any]
+    arguments: dict[str, Any]
     rules: tuple[str, ...]
     head: str
     told: AuditSentence
@@ -76,17 +76,17 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
         """Read a stored line."""
         found = {_NAMES.get(name, name): value for name, value in line.entry.items()}
         texts = {name: str(found.pop(name, None) or "") for name in _TEXTS}
-        args, rules, title = dict[str, Any](), tuple[str, ...](), ""
+        arguments, rules, title = dict[str, Any](), tuple[str, ...](), ""
         if isinstance(line, FoundLine):
             title = line.title
             texts["agent"] = texts["agent"] or line.program
             opening = readable(line.opening)
             if isinstance(opening, Asked):
-                args, rules = dict(opening.args or {}), opening.rules
+                arguments, rules = dict(opening.args or {}), opening.rules
                 texts["tool"] = texts["tool"] or opening.tool
         return cls(
             title=title,
-            args=args,
+            arguments=arguments,
             rules=rules,
             head=line.head.hex(),
             told=sentence(line),

@@ -1,5 +1,7 @@
 """What a cancel would do, from the fold alone."""
 
+from typing import Any
+
 import msgspec
 
 from adjourn.core.call import Call, Phase
@@ -34,8 +36,13 @@ def cancel_preview(state: State) -> CancelPreview:
     return CancelPreview(
         in_flight=tuple(map(CallView.of, flying)),
         undo=tuple(map(CallView.of, undo)),
-        residue=tuple(Residue.of(left) for left in residue(state) if left["call"] not in taken),
+        residue=tuple(left for left in map(_residue, residue(state)) if left.call_id not in taken),
     )
+
+
+def _residue(left: dict[str, Any]) -> Residue:
+    """What would stand in the `cancelled` record, where `call_id` is `call`."""
+    return Residue.of({"call_id": left["call"], **left})
 
 
 def undo_words(preview: CancelPreview) -> str:

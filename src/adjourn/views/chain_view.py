@@ -5,12 +5,12 @@ import msgspec
 
 class ChainView(msgspec.Struct, frozen=True, kw_only=True):
     """The newest `lines` lines were looked at `at` this time: each follows from the one before it in
-    its chain, or is named in `broken`. `is_all`: there are no others. `whole_at`: when this server
+    its chain, or is named in `broken`. `complete`: there are no others. `whole_at`: when this server
     checked everything last; None: not since it started. `whole_broken` and `whole_says` are what that
     found."""
 
     lines: int
-    is_all: bool
+    complete: bool
     broken: tuple[str, ...]
     at: float
     whole_at: float | None

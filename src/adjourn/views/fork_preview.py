@@ -25,7 +25,7 @@ class OriginCall(RepeatedCall, frozen=True, kw_only=True):
 
 
 class ForkPreview(msgspec.Struct, frozen=True, kw_only=True):
-    """A fork of a run. It begins after record `at`; `wanted` is the record that was asked for, and
+    """A fork of a run. It begins after record `at_seq`; `wanted` is the record that was asked for, and
     `why` says why it is another one: `answer`, a person answered in between and is asked again, or
     `busy`, a call was in progress, the run was being cancelled or had ended.
 
@@ -34,7 +34,7 @@ class ForkPreview(msgspec.Struct, frozen=True, kw_only=True):
     which they were done."""
 
     run_id: str
-    at: int
+    at_seq: int
     wanted: int
     why: str
     inherited: tuple[OriginCall, ...]
@@ -76,7 +76,7 @@ def fork_preview(
             later.append(_shown(now.live[call.call_id], timeline))
     return ForkPreview(
         run_id=now.run,
-        at=at,
+        at_seq=at,
         wanted=wanted,
         why=why,
         inherited=tuple(inherited),

@@ -40,13 +40,13 @@ class NewKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionView(msgspec.Struct, frozen=True, kw_only=True):
-    """A browser's session. `key`: the id of the key that opened it. `is_this`: the one that asks."""
+    """A browser's session. `key_id`: the id of the key that opened it. `is_this`: the one that asks."""
 
     id: str
     name: str
     seen_at: float
-    ends_at: float
-    key: str
+    expires_at: float
+    key_id: str
     is_this: bool
 
 

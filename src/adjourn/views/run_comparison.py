@@ -85,7 +85,7 @@ class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     """Two runs. `relation`: `fork`, if one was cut from the other, `again`, if one repeats the
-    other, or ""; `origin`: the one that was there first, or "". `fork_at`: the record after which
+    other, or ""; `origin`: the one that was there first, or "". `at_seq`: the record after which
     it was cut; `inherited`: so many steps the fork has of its origin. `same`: so many steps at the
     beginning are equal; the next pair is where they part. `cut`: a run has more steps than are
     compared."""
@@ -94,7 +94,7 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     right: ComparedRun
     relation: str
     origin: str
-    fork_at: int
+    at_seq: int
     inherited: int
     same: int
     cut: bool
@@ -118,7 +118,7 @@ def compared(left: ReadRun, right: ReadRun, now: float) -> RunComparison:
         now: the store's time.
     """
     steps = tuple(_pairs(left.timeline.steps[:MOST], right.timeline.steps[:MOST]))
-    relation, origin, fork_at = _relation(left.state, right.state)
+    relation, origin, at_seq = _relation(left.state, right.state)
     fork = left if origin == right.state.run else right
     longest = max(len(left.timeline.steps), len(right.timeline.steps))
     return RunComparison(
@@ -126,7 +126,7 @@ def compared(left: ReadRun, right: ReadRun, now: float) -> RunComparison:
         right=_run(right, now),
         relation=relation,
         origin=origin,
-        fork_at=fork_at,
+        at_seq=at_seq,
         inherited=sum(step.inherited for step in fork.timeline.steps if relation == "fork"),
         same=_same(steps),
         cut=longest > MOST,

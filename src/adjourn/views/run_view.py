@@ -82,9 +82,9 @@ class Residue(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, left: dict[str, Any]) -> "Residue":
-        """An item of a `cancelled` record, or of what one would contain."""
+        """An item of an outcome's residue."""
         return cls(
-            call_id=str(left.get("call", "")),
+            call_id=str(left.get("call_id", "")),
             tool=str(left.get("tool", "")),
             why=str(left.get("why", "")),
             arguments=left.get("arguments"),

@@ -36,7 +36,7 @@ DAY = 86_400.0
 
 
 class EarlierDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision on the same tool. `call` and `arguments` are what was asked about, `differs` is
+    """A decision on the same tool. `text` and `arguments` are what was asked about, `differs` is
     what this call has otherwise than what was decided about. `same_definition` False: the tool was
     defined otherwise. `outcome` is null as long as nothing came of it."""
 
@@ -45,7 +45,7 @@ class EarlierDecision(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     title: str
     call_id: str
-    call: str
+    text: str
     arguments: Any
     same_definition: bool
     decision: StepDecision
@@ -344,7 +344,7 @@ def _shown(
         agent=one.program,
         title=one.title,
         call_id=one.asked.call,
-        call=call_of(one.asked),
+        text=call_of(one.asked),
         arguments=cut(one.asked.args),
         same_definition=one.asked.definition == definition,
         decision=one.decision,

@@ -221,8 +221,8 @@ def verify(
                 "seal": seal.k if seal else None,
                 "sealed_at": seal.at if seal else None,
                 "signed_by": seal.kid if seal and found.is_signed else None,
-                "lines_not_sealed": found.lines,
-                "records_not_sealed": found.records,
+                "lines": found.lines,
+                "records": found.records,
             }
         )
     elif found:

@@ -78,7 +78,7 @@ def _relation(found: RunComparison) -> str:
     both = f"{visible(later.run_id)} {{}} {visible(found.origin)}"
     if found.relation == "fork":
         inherited = f"{count(found.inherited, 'step')} inherited, not run again"
-        return f"{both.format('is a fork of')}, cut after record {found.fork_at}: {inherited}. "
+        return f"{both.format('is a fork of')}, cut after record {found.at_seq}: {inherited}. "
     if found.relation == "again":
         return f"{both.format('repeats')}. "
     return ""

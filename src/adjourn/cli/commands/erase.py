@@ -63,7 +63,8 @@ def erase(
     done = with_runtime(
         db, lambda rt: rt.erase(id, by=name, reason=reason, whole=whole, scrub=scrub)
     )
-    if not give(as_json, msgspec.to_builtins(done)):
+    data = msgspec.to_builtins(done)
+    if not give(as_json, {"run_id": data.pop("run"), **data}):
         for turn in (done.run, *done.turns):
             out().print(
                 Text.assemble(

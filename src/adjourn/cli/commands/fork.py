@@ -76,7 +76,7 @@ def fork(
     if give(as_json, made):
         return
     out().print(visible(made.run_id))
-    remark(f"Cut from {visible(made.forked_from)} after record {made.at}.")
+    remark(f"Cut from {visible(made.forked_from)} after record {made.at_seq}.")
     if made.reopened:
         remark("That is before the first answer of a person, which is asked again.")
     for call in made.inherited:
@@ -92,7 +92,7 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True):
 
     run_id: str
     forked_from: str
-    at: int
+    at_seq: int
     answers: str
     reopened: bool
     inherited: tuple[CallView, ...]
@@ -110,7 +110,7 @@ def fork_of(records: Sequence[AnyRecord], wanted: int) -> Fork:
     return Fork(
         run_id=state.run,
         forked_from=here.of,
-        at=here.at_seq,
+        at_seq=here.at_seq,
         answers=here.answers,
         reopened=here.at_seq < wanted,
         inherited=inherited,

@@ -39,7 +39,7 @@ def _leave(
         return said, data, interrupt.ref
 
     said, data, ref = with_runtime(db, work)
-    if not give(as_json, {"item": ref, **data}):
+    if not give(as_json, {"ref": ref, **data}):
         out().print(Text(said))
         remark(ref)
 
@@ -120,6 +120,6 @@ def comment(
 
     async def leave(rt: Runtime, interrupt: Interrupt) -> tuple[str, dict[str, Any]]:
         await rt.comment(interrupt, text, by=who)
-        return "Commented.", {"comment": text, "by": who}
+        return "Commented.", {"text": text, "by": who}
 
     _leave(db, item, leave, as_json)

@@ -356,7 +356,8 @@ def keys(name: Name, db: Db = None, file: File = "", as_json: Json = False) -> N
     """List a user's keys: id, last characters, and expiry. The keys themselves are not kept."""
     with _users(db, file) as users:
         found = users.keys(name)
-    if give(as_json, list(map(asdict, found))):
+    shown = map(asdict, found)
+    if give(as_json, [{"person": key.pop("user"), **key} for key in shown]):
         return
     if found:
         out().print(Text("ID            KEY         SINCE       EXPIRES", style=DIM))
@@ -382,7 +383,7 @@ def revoke(
     """End one key, and the sessions of browsers that logged in with it."""
     with _users(db, file) as users:
         ended = users.revoke(key)
-    if not give(as_json, {"revoked": ended.id, "user": ended.user}):
+    if not give(as_json, {"revoked": ended.id, "person": ended.user}):
         remark(f"The key {ended.id} of {visible(ended.user)} is revoked, with its sessions.")
 
 
@@ -392,7 +393,7 @@ def logout(name: Name, db: Db = None, file: File = "", as_json: Json = False) ->
     """End every session of a user; they can log in again with their keys."""
     with _users(db, file) as users:
         ended = users.logout(name)
-    if not give(as_json, {"user": name, "sessions": ended}):
+    if not give(as_json, {"person": name, "sessions": ended}):
         remark(f"{count(ended, 'session')} of {visible(name)} ended.")
 
 

@@ -208,7 +208,7 @@ def _seen(item: Item, width: int) -> Iterator[Text]:
         return
     yield from _labelled("before ", before.told, width)
     for earlier in before.nearest:
-        parts = [f"{duration(item.now - earlier.decision.at)} ago", earlier.call]
+        parts = [f"{duration(item.now - earlier.decision.at)} ago", earlier.text]
         parts.append(decision_line(earlier.decision))
         if earlier.outcome:
             parts.append(_came(earlier.outcome))

@@ -242,7 +242,7 @@ class TextView(LiveView):
         if isinstance(item, Published):
             self.screen.write(
                 Text.assemble(
-                    self._head(item.call, " ", "", "published", "", time.time()),
+                    self._head(item.call_id, " ", "", "published", "", time.time()),
                     marked(exact(item.item)),
                 )
             )

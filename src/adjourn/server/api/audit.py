@@ -22,7 +22,7 @@ AUDITED: dict[str, Schema] = {
     "refused": FLAG,
     "by": WORD,
     "verb": WORD,
-    "run": WORD,
+    "run_id": WORD,
     "agent": WORD,
     "tool": WORD,
     "text": WORD,
@@ -34,10 +34,10 @@ PAGE = 500
 """Lines that are looked at together for somebody who may not see all of them."""
 
 
-@operation("GET /runs/{run}/audit", "read", AUDIT, query=LINES)
+@operation("GET /runs/{run_id}/audit", "read", AUDIT, query=LINES)
 async def get_run_audit(c: ApiRequest) -> Any:
     """Who wanted what of it."""
-    run, limit = c.path["run"], c.query.get("limit", 100)
+    run, limit = c.path["run_id"], c.query.get("limit", 100)
     items = await entries_of(c.rt.store, run, c.query.get("after", 0), limit)
     # a run that was pruned has an audit, one that never was has none
     if not items or run == SECURITY:
@@ -76,11 +76,13 @@ async def _visible_lines(
         after = AuditEntry.of(rows[-1]).cursor
 
 
-@operation("GET /audit/place", "read", AUDIT, query={"run": WORD, "number": AFTER}, reaches="some")
+@operation(
+    "GET /audit/place", "read", AUDIT, query={"run_id": WORD, "number": AFTER}, reaches="some"
+)
 async def get_audit_place(c: ApiRequest) -> Any:
     """A line of a run's chain and its neighbours; without a run, of the chain of global
     commands."""
-    run, number = c.query.get("run", ""), c.query.get("number", 1)
+    run, number = c.query.get("run_id", ""), c.query.get("number", 1)
     if run == SECURITY:
         check_admin(c)
     if not await has_right_on(c.app, c.who, "read", run):

@@ -21,7 +21,7 @@ async def get_audit_chain(c: ApiRequest) -> Any:
     whole = c.app.verified
     return ChainView(
         lines=found.lines,
-        is_all=found.is_all,
+        complete=found.is_all,
         broken=tuple(str(place) for place in found.broken),
         at=c.rt.store.now(),
         whole_at=c.app.verified_at,

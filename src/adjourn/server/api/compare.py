@@ -10,7 +10,7 @@ from adjourn.views.run_comparison import RunComparison
 
 
 @operation(
-    "GET /runs/{run}/compare",
+    "GET /runs/{run_id}/compare",
     "read",
     ref(RunComparison),
     problems=(409,),
@@ -24,4 +24,4 @@ async def compare_run(c: ApiRequest) -> Any:
     other = c.query.get("other", "")
     if "\0" in other or not await has_right_on(c.app, c.who, "read", other):
         raise UnknownRun(other)
-    return await c.rt.compare(c.path["run"], other)
+    return await c.rt.compare(c.path["run_id"], other)

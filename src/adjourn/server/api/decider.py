@@ -14,6 +14,6 @@ async def check_decider(request: ApiRequest, run: str) -> None:
 
 async def decidable(request: ApiRequest) -> Interrupt:
     """The interrupt that a path names, if whoever asks may decide it."""
-    found = await request.rt.interrupt(request.path["interrupt"])
+    found = await request.rt.interrupt(request.path["ref"])
     await check_decider(request, found.run_id)
     return found

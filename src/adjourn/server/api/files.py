@@ -48,7 +48,7 @@ def decoded_file(data: str, kind: str, name: str) -> File:
 
 
 @operation(
-    "GET /runs/{run}/blobs/{digest}",
+    "GET /runs/{run_id}/blobs/{digest}",
     "read",
     {"type": "string", "format": "binary"},
     problems=(409,),
@@ -60,7 +60,7 @@ async def get_blob(c: ApiRequest) -> Any:
     Also of a turn before it, as far as its conversation has that. A browser shows only images that
     are nothing but pixels, by what their bytes are; anything else is a download.
     """
-    run, digest = c.path["run"], c.path["digest"]
+    run, digest = c.path["run_id"], c.path["digest"]
     data = (await c.rt.store.blobs(run, [digest])).get(digest) or await _earlier(c, run, digest)
     if data is None:
         raise NotFound(f"run {run!r:.80} has no file {digest!r:.80}")

@@ -9,7 +9,7 @@ from adjourn.views.fork_preview import ForkPreview, fork_preview
 
 
 @operation(
-    "GET /runs/{run}/fork-preview",
+    "GET /runs/{run_id}/fork-preview",
     "read",
     ref(ForkPreview),
     problems=(409,),
@@ -17,6 +17,6 @@ from adjourn.views.fork_preview import ForkPreview, fork_preview
 )
 async def preview_fork(c: ApiRequest) -> Any:
     """What a fork would inherit as done, and what it may do a second time."""
-    run = c.path["run"]
+    run = c.path["run_id"]
     records = check_content(run, await c.rt.store.load(run))
     return fork_preview(records, c.query.get("at", 0), c.query.get("answers", "reopen"))

@@ -89,11 +89,11 @@ ITEMS: Schema = {
 }
 DECIDES = (404, 409, 423)
 THIS_ITEM = {
-    "parameters": {"interrupt": "$response.body#/ref"},
+    "parameters": {"ref": "$response.body#/ref"},
     "requestBody": {"digest": "$response.body#/digest"},
 }
 ALL_ALIKE = {
-    "parameters": {"interrupt": "$request.path.interrupt"},
+    "parameters": {"ref": "$request.path.ref"},
     "requestBody": {"until": "$response.body#/until"},
 }
 DECISIONS = ("approve", "deny", "answer")
@@ -110,7 +110,7 @@ MOST = 50
     many(InterruptSummary),
     query={
         "kind": KIND,
-        "run": SEARCH,
+        "run_id": SEARCH,
         "group": SEARCH,
         "mine": FLAG,
         "assigned": WORD,
@@ -135,7 +135,7 @@ async def list_inbox(c: ApiRequest) -> Any:
     wanted = filter_of(
         c,
         kind=query.get("kind", ""),
-        run=query.get("run", ""),
+        run=query.get("run_id", ""),
         group=query.get("group", ""),
         members=members,
         assigned=assigned,
@@ -229,14 +229,14 @@ async def _not_there(run: str) -> AsyncIterator[bytes]:
 
 
 @operation(
-    "GET /interrupts/{interrupt}",
+    "GET /interrupts/{ref}",
     "read",
     ref(InterruptView),
     links=dict.fromkeys(DECISIONS, THIS_ITEM),
 )
 async def get_interrupt(c: ApiRequest) -> Any:
     """One interrupt, whatever its state."""
-    found = await c.rt.interrupt(c.path["interrupt"])
+    found = await c.rt.interrupt(c.path["ref"])
     row, state, timeline = await c.app.folds.whole(found.run_id)
     lines = await c.rt.store.audit(found.run_id, limit=1000)
     shown = view_of(
@@ -258,7 +258,7 @@ async def get_interrupt(c: ApiRequest) -> Any:
     return answered(shown, {"ETag": tag})
 
 
-@operation("GET /interrupts/{interrupt}/before", "read", ref(SeenBefore))
+@operation("GET /interrupts/{ref}/before", "read", ref(SeenBefore))
 async def seen_before_interrupt(c: ApiRequest) -> Any:
     """Earlier decisions on the same tool, and what differs this time."""
 
@@ -269,20 +269,18 @@ async def seen_before_interrupt(c: ApiRequest) -> Any:
     async def may_see(run: str) -> bool:
         return await has_right_on(c.app, c.who, "read", run)
 
-    found = await c.rt.interrupt(c.path["interrupt"])
+    found = await c.rt.interrupt(c.path["ref"])
     return await seen_before(c.rt.store, found, look, may_see)
 
 
-@operation(
-    "GET /interrupts/{interrupt}/alike", "read", ref(AlikeErrors), links={"retry_all": ALL_ALIKE}
-)
+@operation("GET /interrupts/{ref}/alike", "read", ref(AlikeErrors), links={"retry_all": ALL_ALIKE})
 async def list_alike(c: ApiRequest) -> Any:
     """The open errors that are like this one.
 
     Their refs, at most 1000, and until when they were opened.
     """
     until = c.rt.store.now()
-    found = await c.rt.alike(c.path["interrupt"], until=until)
+    found = await c.rt.alike(c.path["ref"], until=until)
     refs: list[str] = []
     for interrupt in found:
         if await has_right_on(c.app, c.who, "read", interrupt.run_id):

@@ -12,14 +12,14 @@ from adjourn.server.schemas import AT, LINES, many
 from adjourn.views.api_answers import RequestView
 
 
-@operation("GET /runs/{run}/requests", "read", many(RequestView), query={**LINES, "at": AT})
+@operation("GET /runs/{run_id}/requests", "read", many(RequestView), query={**LINES, "seq": AT})
 async def list_requests(c: ApiRequest) -> Any:
-    """What its models were sent; with `at`, one of them whole.
+    """What its models were sent; with `seq`, one of them whole.
 
     A page of them is without the messages themselves.
     """
-    limit, after, at = c.query.get("limit", 100), c.query.get("after", 0), c.query.get("at")
-    run = (await c.rt.store.get(c.path["run"])).id
+    limit, after, at = c.query.get("limit", 100), c.query.get("after", 0), c.query.get("seq")
+    run = (await c.rt.store.get(c.path["run_id"])).id
     records = await c.rt.store.load(run)
     before = await c.rt.worker.earlier.of(records)
 

@@ -170,10 +170,12 @@ async def list_letters(c: ApiRequest) -> Any:
     """Notifications not delivered."""
     q, limit = c.query, c.query.get("limit", 100)
     found = await c.rt.store.letters(q.get("state", ""), after=q.get("after", 0), limit=limit)
-    return page([LetterView.of(letter) for letter in found], limit, lambda letter: letter.n)
+    return page([LetterView.of(letter) for letter in found], limit, lambda letter: letter.number)
 
 
-@operation("POST /letters/retry", "admin", ref(Ok), problems=(404,), body=thing(("n",), n=AFTER))
+@operation(
+    "POST /letters/retry", "admin", ref(Ok), problems=(404,), body=thing(("number",), number=AFTER)
+)
 async def retry_letter(c: ApiRequest) -> Any:
     """Retry a failed notification."""
     letter = await _dead(c)
@@ -184,7 +186,9 @@ async def retry_letter(c: ApiRequest) -> Any:
     return DONE
 
 
-@operation("POST /letters/drop", "admin", ref(Ok), problems=(404,), body=thing(("n",), n=AFTER))
+@operation(
+    "POST /letters/drop", "admin", ref(Ok), problems=(404,), body=thing(("number",), number=AFTER)
+)
 async def drop_letter(c: ApiRequest) -> Any:
     """Drop a failed notification."""
     letter = await _dead(c)
@@ -195,7 +199,7 @@ async def drop_letter(c: ApiRequest) -> Any:
 
 
 async def _dead(c: ApiRequest) -> Any:
-    n = c.body["n"]
+    n = c.body["number"]
     found = await c.rt.store.letters("dead", after=n - 1, limit=1)
     if not found or found[0].n != n:
         raise NotFound(f"undelivered notification {n} not found")

@@ -150,8 +150,7 @@ async def list_sessions(c: ApiRequest) -> Any:
     """Your open sessions; with `all`, for admins, those of all users."""
     found = await c.app.guard.ask(lambda: _sessions(c, c.query.get("all", False)))
     this = _this(c)
-    items = [filled(SessionView, one, name=one.user, is_this=one.id == this) for one in found]
-    return whole(items)
+    return whole([_session(one, one.id == this) for one in found])
 
 
 @operation(
@@ -213,6 +212,11 @@ def _sessions(c: ApiRequest, everybody: bool) -> list[Session]:
 def _this(c: ApiRequest) -> str:
     guard = c.app.guard
     return guard.users.session_id(c.request.cookies.get(guard.cookie, ""))
+
+
+def _session(one: Session, is_this: bool) -> SessionView:
+    known = {"name": one.user, "expires_at": one.ends_at, "key_id": one.key}
+    return filled(SessionView, one, **known, is_this=is_this)
 
 
 def _person(users: Users, user: User, sessions: list[Session]) -> PersonView:

@@ -81,13 +81,13 @@ class Glances:
         self._lines.put(run, (key, line))
 
 
-@operation("GET /runs/{run}/timeline", "read", ref(TimelineView), query={"after": AFTER})
+@operation("GET /runs/{run_id}/timeline", "read", ref(TimelineView), query={"after": AFTER})
 async def get_timeline(c: ApiRequest) -> Any:
     """Its steps, as people read them.
 
     With `after`, those that changed since that record.
     """
-    row, state, timeline = await c.app.folds.whole(c.path["run"])
+    row, state, timeline = await c.app.folds.whole(c.path["run_id"])
     now = c.rt.store.now()
     status = row.shown(now, await c.rt.halted())
     return timeline_view(row, state, timeline, status, now, after=c.query.get("after", 0))

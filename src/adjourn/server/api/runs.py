@@ -86,7 +86,7 @@ GIVEN: Schema = thing(("$data",), **{"$data": TEXT, "type": TEXT, "name": TEXT})
 SAID: Schema = {"type": "array", "items": {"anyOf": [SAYS, GIVEN]}, "minItems": 1, "maxItems": 100}
 """Strings and files, in the order in which an agent reads them."""
 CONTROLS = (404, 409)
-THIS_RUN = {"parameters": {"run": "$response.body#/run_id"}}
+THIS_RUN = {"parameters": {"run_id": "$response.body#/run_id"}}
 RUN_VERBS = (
     "get_run",
     "get_records",
@@ -125,13 +125,13 @@ async def list_programs(c: ApiRequest) -> Any:
     return whole(items)
 
 
-@operation("GET /runs/{run}", "read", ref(RunView), headers={"If-None-Match": TEXT}, also=(304,))
+@operation("GET /runs/{run_id}", "read", ref(RunView), headers={"If-None-Match": TEXT}, also=(304,))
 async def get_run(c: ApiRequest) -> Any:
     """A run: where it is, what it waits for, what it did.
 
     304 if the client has it already.
     """
-    row = await c.rt.store.get(c.path["run"])
+    row = await c.rt.store.get(c.path["run_id"])
     note, holds = await _note(c, row), holds_of(row, await c.rt.holds())
     halts = await c.rt.halts()
     tag = _tag(run_summary(row, halts, c.rt.store.now()), note, holds)
@@ -161,55 +161,55 @@ def _tag(run: RunSummary, note: Misfit | None, holds: Sequence[Hold]) -> str:
     return f'W/"{run.seq}-{run.status}{said}"'
 
 
-@operation("GET /runs/{run}/status", "read", ref(RunSummary))
+@operation("GET /runs/{run_id}/status", "read", ref(RunSummary))
 async def get_status(c: ApiRequest) -> Any:
     """A run's row alone.
 
     Cheap, however long its journal.
     """
-    return run_summary(await c.rt.store.get(c.path["run"]), await c.rt.halts(), c.rt.store.now())
+    return run_summary(await c.rt.store.get(c.path["run_id"]), await c.rt.halts(), c.rt.store.now())
 
 
-@operation("GET /runs/{run}/records", "read", many(RecordView), query=LINES)
+@operation("GET /runs/{run_id}/records", "read", many(RecordView), query=LINES)
 async def get_records(c: ApiRequest) -> Any:
     """Its journal."""
-    row, limit = await c.rt.store.get(c.path["run"]), c.query.get("limit", 200)
+    row, limit = await c.rt.store.get(c.path["run_id"]), c.query.get("limit", 200)
     found = (await c.rt.store.load(row.id, c.query.get("after", 0)))[:limit]
     items = [RecordView.of(seq, record) for seq, record in found]
     return page(items, limit, lambda item: item.seq)
 
 
-@operation("GET /runs/{run}/messages", "read", answer(items=OBJECTS))
+@operation("GET /runs/{run_id}/messages", "read", answer(items=OBJECTS))
 async def get_messages(c: ApiRequest) -> Any:
     """Its conversation."""
-    _, state = await c.app.folds.of(c.path["run"])
+    _, state = await c.app.folds.of(c.path["run_id"])
     return {"items": msgspec.to_builtins(await c.rt.worker.earlier.conversation(state))}
 
 
-@operation("GET /runs/{run}/checkpoint", "read", ref(CheckpointText), problems=(409,))
+@operation("GET /runs/{run_id}/checkpoint", "read", ref(CheckpointText), problems=(409,))
 async def get_checkpoint(c: ApiRequest) -> Any:
     """Its checkpoint.
 
     It is JSON text: it is signed, so it must arrive as it is.
     """
-    run = await c.rt.get(c.path["run"])
+    run = await c.rt.get(c.path["run_id"])
     return CheckpointText(checkpoint=(await run.checkpoint()).to_json())
 
 
-@operation("GET /runs/{run}/cancel-preview", "read", ref(CancelPreview))
+@operation("GET /runs/{run_id}/cancel-preview", "read", ref(CancelPreview))
 async def preview_cancel(c: ApiRequest) -> Any:
     """What a cancel would do."""
-    return await (await c.rt.get(c.path["run"])).cancel_preview()
+    return await (await c.rt.get(c.path["run_id"])).cancel_preview()
 
 
-@operation("GET /runs/{run}/again-preview", "read", ref(AgainPreview))
+@operation("GET /runs/{run_id}/again-preview", "read", ref(AgainPreview))
 async def preview_again(c: ApiRequest) -> Any:
     """What a second run may do again."""
-    return await (await c.rt.get(c.path["run"])).again_preview()
+    return await (await c.rt.get(c.path["run_id"])).again_preview()
 
 
 @operation(
-    "GET /runs/{run}/events",
+    "GET /runs/{run_id}/events",
     "read",
     EVENT,
     query={"after": AFTER, "follow": FLAG},
@@ -223,7 +223,7 @@ async def watch_run(c: ApiRequest) -> Any:
     From where the client was.
     """
     last = last_seen(c) or 0
-    row = await c.rt.store.get(c.path["run"])
+    row = await c.rt.store.get(c.path["run_id"])
     if row.status in ENDED and row.seq <= last:
         return Response(status_code=204)  # a browser would otherwise ask again for ever
     events = run_events(c.rt, c.app.tapes, row.id, last, follow=c.query.get("follow", True))
@@ -297,7 +297,7 @@ async def start_run(c: ApiRequest) -> Any:
 @run_verb("pause", "control", ref(Ok), thing(now=FLAG, reason=NOTE))
 async def pause_run(c: ApiRequest) -> Any:
     """Pause: at the next boundary, or now."""
-    run = await c.rt.get(c.path["run"])
+    run = await c.rt.get(c.path["run_id"])
     reason, now = c.body.get("reason", ""), c.body.get("now", False)
     await run.pause(by=c.who.name, reason=reason, now=now, request_id=c.request_id)
     return DONE
@@ -306,7 +306,7 @@ async def pause_run(c: ApiRequest) -> Any:
 @run_verb("resume", "control", ref(Ok), thing(instruction=NOTE), problems=(*CONTROLS, 423))
 async def resume_run(c: ApiRequest) -> Any:
     """Resume, perhaps with an instruction."""
-    run = await c.rt.get(c.path["run"])
+    run = await c.rt.get(c.path["run_id"])
     await run.resume(c.body.get("instruction", ""), by=c.who.name, request_id=c.request_id)
     return DONE
 
@@ -314,7 +314,7 @@ async def resume_run(c: ApiRequest) -> Any:
 @run_verb("cancel", "control", ref(Ok), thing(reason=NOTE))
 async def cancel_run(c: ApiRequest) -> Any:
     """Cancel and undo."""
-    run = await c.rt.get(c.path["run"])
+    run = await c.rt.get(c.path["run_id"])
     await run.cancel(by=c.who.name, reason=c.body.get("reason", ""), request_id=c.request_id)
     return DONE
 
@@ -322,7 +322,7 @@ async def cancel_run(c: ApiRequest) -> Any:
 @run_verb("erase", "admin", ref(ErasureView), thing(("reason",), reason=NAME, whole=FLAG))
 async def erase_run(c: ApiRequest) -> Any:
     """Erase everything that was in it; it must have ended."""
-    run = await c.rt.get(c.path["run"])
+    run = await c.rt.get(c.path["run_id"])
     if c.body.get("whole", False) and not c.who.may_everywhere("admin"):
         raise NotAllowed("a whole conversation is erased by an admin of everything")
     done = await run.erase(by=c.who.name, reason=c.body["reason"], whole=c.body.get("whole", False))
@@ -332,7 +332,7 @@ async def erase_run(c: ApiRequest) -> Any:
 @run_verb("chapter", "control", ref(Done), thing(reason=NOTE))
 async def begin_chapter(c: ApiRequest) -> Any:
     """Continue as new; nothing may be in flight."""
-    run = await c.rt.get(c.path["run"])
+    run = await c.rt.get(c.path["run_id"])
     why = c.body.get("reason", "")
     seq = await run.continue_as_new(by=c.who.name, why=why, request_id=c.request_id)
     return Done(seq=seq)
@@ -344,7 +344,7 @@ async def accept_run(c: ApiRequest) -> Any:
 
     This run only, and the version that was shown.
     """
-    run = await c.rt.get(c.path["run"])
+    run = await c.rt.get(c.path["run_id"])
     await check_decider(c, run.id)
     changes = await run.accept(by=c.who.name, digest=c.body["digest"], request_id=c.request_id)
     return AcceptedChanges(accepted=changes)
@@ -359,7 +359,7 @@ async def accept_run(c: ApiRequest) -> Any:
 )
 async def say_to_run(c: ApiRequest) -> Any:
     """Tell the agent something."""
-    run = await c.rt.get(c.path["run"])
+    run = await c.rt.get(c.path["run_id"])
     abandon = c.body.get("abandon", False)
     said = given_files(c.body["text"])
     dropped = await run.say(said, by=c.who.name, abandon=abandon, request_id=c.request_id)
@@ -371,7 +371,7 @@ async def say_to_run(c: ApiRequest) -> Any:
 )
 async def emit_to_run(c: ApiRequest) -> Any:
     """Send an event."""
-    run = await c.rt.get(c.path["run"])
+    run = await c.rt.get(c.path["run_id"])
     await run.emit(
         c.body["event"],
         given_files(c.body.get("value")),
@@ -394,7 +394,7 @@ async def fork_run(c: ApiRequest) -> Any:
 
     Whoever keeps people's answers decides.
     """
-    run = await c.rt.get(c.path["run"])
+    run = await c.rt.get(c.path["run_id"])
     changed = {"input": given_files(c.body["input"])} if "input" in c.body else {}
     answers = c.body.get("answers", "reopen")
     if answers == "keep" and not await has_right_on(c.app, c.who, "decide", run.id):
@@ -419,4 +419,4 @@ async def fork_run(c: ApiRequest) -> Any:
             made = await c.rt.get(new)
     [(_, first), *_] = await c.rt.store.load(made.id)
     assert isinstance(first, Started)
-    return ForkRef(run_id=made.id, at=parse_fork(first.forked_from)[1])
+    return ForkRef(run_id=made.id, at_seq=parse_fork(first.forked_from)[1])

@@ -23,13 +23,13 @@ STANDS: Schema = thing(
 """For which later calls of its run a decision stands."""
 
 
-@operation("GET /runs/{run}/standing", "read", many(StandingView))
+@operation("GET /runs/{run_id}/standing", "read", many(StandingView))
 async def list_standing(c: ApiRequest) -> Any:
     """The decisions of a run that stand for later calls, also those that have ended.
 
     The latest first.
     """
-    _, state = await c.app.folds.of(c.path["run"])
+    _, state = await c.app.folds.of(c.path["run_id"])
     return whole(standing_views(state, c.rt.store.now()))
 
 

@@ -98,7 +98,7 @@ class RunTranslator:
     def live(self, item: Live) -> Iterator[Shown]:
         """What something live shows."""
         if isinstance(item, Published):
-            yield ItemShown(ref_of(self._run, item.call), item.item)
+            yield ItemShown(ref_of(self._run, item.call_id), item.item)
         elif isinstance(item, TextArrived) and not item.path:
             yield from self._text(item)
 
@@ -123,9 +123,9 @@ class RunTranslator:
         said = self._writing.get(id, "")
         text = item.text
         if not item.thinking:
-            if item.at < 0 or item.at > len(said):
+            if item.offset < 0 or item.offset > len(said):
                 return  # what is missing here comes with the record
-            text = text[len(said) - item.at :]
+            text = text[len(said) - item.offset :]
         if not text:
             return
         if item.thinking:
