@@ -49,7 +49,7 @@ CARRIED: dict[str, tuple[str, ...]] = {
 """By the name of a parameter or a field that carries what people or programs say: its ways."""
 CONTROLS = frozenset({
     # who, when, which
-    "by", "run_id", "run", "runs", "agent", "program", "session", "labels", "label", "interrupt_id", "i", "item", "items", "to",
+    "by", "run_id", "run", "runs", "agent", "program", "session", "labels", "label", "interrupt_id", "i", "ref", "items", "to",
     "digest", "request_id", "groups", "scope", "tenant", "name", "id", "threadId", "runId", "protocolVersion",
     "parentRunId", "trigger", "messageId", "event", "seal", "requesters", "summary", "forked_from", "of", "at", "at_seq",
     # how
@@ -59,7 +59,7 @@ CONTROLS = frozenset({
         "other", "search", "graph", "fingerprint", "changes", "verdict", "cron", "every", "zone", "overlap", "catch_up",
     # set up by whoever runs the server, not part of any run
         "url", "topics", "server", "port", "user", "password",
-    "sender", "n", "p256dh", "auth", "device", "mine", "agents", "tool", "quiet", "token", "role", "grants", "expires_in", "all",
+    "sender", "number", "p256dh", "auth", "device", "mine", "agents", "tool", "quiet", "token", "role", "grants", "expires_in", "all",
     "format", "refused",
 })  # fmt: skip
 """Parameters and fields that say who, when, which and how."""
