@@ -207,7 +207,7 @@ def verify(
 ) -> None:
     """Verify every journal, the audit, the rows made of them, and the seals.
 
-    Exits with 1 if anything was changed. Without a key or an anchor, anyone who can write the file
+    Exits with 1 if anything was modified. Without a key or an anchor, anyone who can write the file
     can rewrite it.
     """
     keys, anchor = _keys(key), _anchor(since)

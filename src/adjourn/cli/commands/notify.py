@@ -77,7 +77,7 @@ def add(
     as_json: Json = False,
     by: By = None,
 ) -> None:
-    """Tell a webhook, a chat room or a mailbox of events from now on.
+    """Add a webhook, a chat room or a mailbox that gets notifications.
 
     A room's address is what Slack, Teams, Discord or Google Chat gives for its incoming webhook.
     The address is kept in the database and never shown again.
@@ -115,7 +115,7 @@ def add(
 @app.command("list")
 @says("Not listed")
 def list_told(db: Db = None, as_json: Json = False, by: By = None) -> None:
-    """List who is told of events; without secrets."""
+    """List all endpoints, without secrets."""
 
     async def work(store: Store, _: str) -> list[EndpointView]:
         return [EndpointView.of(one) for one in await store.endpoints() if one.url]
@@ -141,7 +141,7 @@ def _topics(one: EndpointView) -> str:
 @app.command()
 @says("Not removed")
 def remove(name: Name, db: Db = None, as_json: Json = False, by: By = None) -> None:
-    """Tell it nothing more."""
+    """Remove the endpoint."""
 
     async def work(store: Store, who: str) -> None:
         await _found(store, name)

@@ -65,7 +65,7 @@ def revoke(
     note: Note = "",
     request_id: RequestId = "",
 ) -> None:
-    """Revoke a decision that stands for later calls.
+    """Revoke a standing decision.
 
     Calls that have begun continue; no other begins on it, and a person is asked again.
     """

@@ -32,7 +32,7 @@ async def get_audit_chain(c: ApiRequest) -> Any:
 
 @operation("GET /audit/verify", "admin", ref(VerificationView))
 async def verify_audit(c: ApiRequest) -> Any:
-    """Check everything, and say how far that goes.
+    """Verify everything, and report what that proves.
 
     One at a time, because it reads everything.
     """

@@ -27,7 +27,7 @@ PAGE = 500
     body=thing(("format",), format={"enum": ["ndjson", "csv"]}, **EXPORTED),
 )
 async def export_audit(c: ApiRequest) -> Any:
-    """The lines that are wanted as a file; who took it is a line of the security log.
+    """Selected lines as a file; the export is recorded in the security log.
 
     Newest first; at most `MOST`.
     """

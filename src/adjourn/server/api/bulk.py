@@ -58,7 +58,7 @@ BULK = answer(items=several(BulkItem), more=FLAG)
     reaches="some",
 )
 async def command_runs(c: ApiRequest) -> Any:
-    """Pause, resume or cancel many runs: what came of each."""
+    """Pause, resume or cancel many runs; the result of each."""
     return await _each(c, BulkVerb(c.body["verb"]), "control", await _chosen(c))
 
 
@@ -71,7 +71,7 @@ async def command_runs(c: ApiRequest) -> Any:
     reaches="some",
 )
 async def deny_runs(c: ApiRequest) -> Any:
-    """Deny every call of many runs that waits for an approval: what came of each."""
+    """Deny every call of many runs that waits for approval; the result of each."""
     runs = await _chosen(c)
     for run in runs:
         with suppress(UnknownRun):  # what is not there says so by itself

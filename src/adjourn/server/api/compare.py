@@ -17,7 +17,7 @@ from adjourn.views.run_comparison import RunComparison
     query={"other": {**KEY, "pattern": r"^[^\u0000]+$"}},
 )
 async def compare_run(c: ApiRequest) -> Any:
-    """A run beside another: the steps of both, and what differs.
+    """Compare two runs: the steps of both, and the differences.
 
     The caller must be allowed to read the other one, too.
     """

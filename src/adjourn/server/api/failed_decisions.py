@@ -29,7 +29,7 @@ FURTHEST = 2_000
     reaches="some",
 )
 async def list_failed(c: ApiRequest) -> Any:
-    """What was approved and failed when it ran, newest first."""
+    """Approved calls that failed when they ran, newest first."""
     limit, after = c.query.get("limit", 100), c.query.get("after", "")
     wanted = AuditFilter(verb="approve", refused=False, text=c.query.get("text", ""))
     items: list[AuditEntry] = []

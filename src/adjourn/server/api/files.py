@@ -55,7 +55,7 @@ def decoded_file(data: str, kind: str, name: str) -> File:
     kind="*/*",
 )
 async def get_blob(c: ApiRequest) -> Any:
-    """The bytes of a file that it refers to.
+    """The bytes of a file that the run refers to.
 
     Also of a turn before it, as far as its conversation has that. A browser shows only images that
     are nothing but pixels, by what their bytes are; anything else is a download.

@@ -9,5 +9,5 @@ from adjourn.views.fleet_view import FleetView
 
 @operation("GET /workers", "read", ref(FleetView))
 async def list_workers(c: ApiRequest) -> Any:
-    """Who works on runs, what is ready for them, and what no worker fits."""
+    """Workers, ready runs, and runs that no worker fits."""
     return await c.rt.fleet()

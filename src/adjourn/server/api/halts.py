@@ -47,7 +47,7 @@ async def halt(c: ApiRequest) -> Any:
     query={"scope": SCOPE},
 )
 async def list_halt_scopes(c: ApiRequest) -> Any:
-    """What can be halted, and how many runs each would hold.
+    """The scopes that can be halted, and how many runs each would hold.
 
     Also the halts that are on, and the scope that was asked for.
     """
@@ -97,11 +97,11 @@ async def lift_hold(c: ApiRequest) -> Any:
 
 @operation("GET /holds", "read", HALTS)
 async def list_holds(c: ApiRequest) -> Any:
-    """The legal holds that are on."""
+    """Active legal holds."""
     return whole(await c.rt.holds())
 
 
 @operation("GET /halts", "read", HALTS, reaches="some")
 async def list_halts(c: ApiRequest) -> Any:
-    """The halts that are on."""
+    """Active halts."""
     return whole(visible_halts(c.who, await c.rt.halts()))

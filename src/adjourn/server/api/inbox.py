@@ -121,7 +121,7 @@ MOST = 50
     reaches="some",
 )
 async def list_inbox(c: ApiRequest) -> Any:
-    """What waits for a person, oldest first."""
+    """Open interrupts that wait for a person, oldest first."""
     query, members, assigned, awake_for = c.query, None, tuple[str, ...](), ""
     to_me = (c.who.name, *(f"{GROUP}{group}" for group in c.who.groups))
     if query.get("mine"):
@@ -182,7 +182,7 @@ async def _some_at_a_time(c: ApiRequest, wanted: Filter) -> AsyncIterator[Interr
     reaches="some",
 )
 async def watch_inbox(c: ApiRequest) -> Any:
-    """What changes anywhere, as server-sent events."""
+    """All changes, as server-sent events."""
     return event_stream(c, _changes(c))
 
 
@@ -206,7 +206,7 @@ def _changes(c: ApiRequest) -> AsyncIterator[bytes]:
     reaches="some",
 )
 async def watch_all(c: ApiRequest) -> Any:
-    """What changes anywhere, and the events of some runs, as one stream of server-sent events.
+    """All changes, and the events of some runs, as one stream of server-sent events.
 
     Each run after its number in `after`, or from its first record.
     """
@@ -275,7 +275,7 @@ async def seen_before_interrupt(c: ApiRequest) -> Any:
 
 @operation("GET /interrupts/{ref}/alike", "read", ref(AlikeErrors), links={"retry_all": ALL_ALIKE})
 async def list_alike(c: ApiRequest) -> Any:
-    """The open errors that are like this one.
+    """Open errors similar to this one.
 
     Their refs, at most 1000, and until when they were opened.
     """
@@ -376,7 +376,7 @@ async def answer(c: ApiRequest) -> Any:
     "instead", thing(("result", "digest"), result=ANYTHING, digest=DIGEST, note=NOTE), size=MAX_BODY
 )
 async def answer_instead(c: ApiRequest) -> Any:
-    """Give the result of a call in the place of its tool, which does not run."""
+    """Give the result of a call; its tool does not run."""
     b, found = c.body, await decidable(c)
     if found.kind != "approval":
         raise InvalidAnswer(f"interrupt {found.id!r} ({found.kind}) is no approval")
@@ -404,7 +404,7 @@ async def _said(c: ApiRequest, found: Interrupt, value: Any) -> Any:
     reaches="some",
 )
 async def decide_all(c: ApiRequest) -> Any:
-    """Approve, deny or dismiss several interrupts; what came of each.
+    """Approve, deny or dismiss several interrupts; the result of each.
 
     In their order. Each is decided as it was seen: what has another digest by now is refused.
     """
@@ -444,7 +444,7 @@ async def decide_all(c: ApiRequest) -> Any:
     thing(("digest", "until"), digest=DIGEST, until=TIME, note=NOTE),
 )
 async def retry_all(c: ApiRequest) -> Any:
-    """Try all open errors again that are like this one.
+    """Retry all open errors similar to this one.
 
     Of those that were open when whoever asks had looked.
     """

@@ -31,7 +31,7 @@ def snoozed_until(c: ApiRequest, mark: ItemMark) -> float | None:
 
 @operation("GET /deciders", "read", ref(DecidersView))
 async def list_deciders(c: ApiRequest) -> Any:
-    """To whom an item can be given: people who may decide, and their groups."""
+    """People who can decide, and their groups: an item can be assigned to them."""
     people: set[str] = set()
     groups: set[str] = set()
     if c.who.may("decide"):  # who is known by a token, or to another application, is in no list
@@ -46,7 +46,7 @@ async def list_deciders(c: ApiRequest) -> Any:
 
 @interrupt_verb("assign", ref(ItemMarkView), thing(("to",), to=TO))
 async def assign(c: ApiRequest) -> Any:
-    """Give it to a person, or to `group:NAME`; empty: take it back."""
+    """Assign it to a person or to `group:NAME`; empty: remove the assignment."""
     to, found = c.body["to"], await decidable(c)
     known = await list_deciders(c)
     if to and to not in known.people and to not in {f"{GROUP}{group}" for group in known.groups}:

@@ -61,7 +61,7 @@ async def tested(c: ApiRequest, endpoint: Endpoint) -> TestedEndpoint:
 
 @operation("GET /endpoints", "admin", many(EndpointView))
 async def list_endpoints(c: ApiRequest) -> Any:
-    """Who is told of events."""
+    """The notification endpoints."""
     return whole([EndpointView.of(e) for e in await c.rt.store.endpoints() if e.url])
 
 
@@ -73,7 +73,7 @@ async def list_endpoints(c: ApiRequest) -> Any:
     body=thing(("name", "url"), name=TITLE, url=URL, topics=TOPICS),
 )
 async def add_endpoint(c: ApiRequest) -> Any:
-    """Tell a webhook. Its secret is shown once."""
+    """Add a webhook. Its secret is shown once."""
     b, secret = c.body, new_secret()
     check_allowed(b["url"])
     await _add(c, "webhook", b["url"], secret)
@@ -88,7 +88,7 @@ async def add_endpoint(c: ApiRequest) -> Any:
     body=thing(("name", "url"), name=TITLE, url=URL, topics=TOPICS),
 )
 async def add_room(c: ApiRequest) -> Any:
-    """Tell a room in Slack, Teams, Discord or Google Chat, by the address of its webhook."""
+    """Add a room in Slack, Teams, Discord or Google Chat, by the address of its webhook."""
     check_room(c.body["url"])
     await _add(c, "apprise", c.body["url"])
     return DONE
@@ -112,7 +112,7 @@ async def add_room(c: ApiRequest) -> Any:
     ),
 )
 async def add_mailbox(c: ApiRequest) -> Any:
-    """Tell a mailbox, through a mail server."""
+    """Add a mailbox, through a mail server."""
     await _add(c, "apprise", await mail_address(c.body, c.app.sender().allowed))
     return DONE
 
@@ -131,7 +131,7 @@ async def _add(
     "POST /endpoints/remove", "admin", ref(Ok), problems=(404,), body=thing(("name",), name=NAME)
 )
 async def remove_endpoint(c: ApiRequest) -> Any:
-    """Tell it nothing more."""
+    """Remove the endpoint."""
     found = await _found(c)
     await c.rt.store.endpoints(drop=found.name, by=c.who.name, origin=c.rt.origin)
     return DONE
@@ -145,7 +145,7 @@ async def remove_endpoint(c: ApiRequest) -> Any:
     body=thing(("name",), name=NAME),
 )
 async def try_endpoint(c: ApiRequest) -> Any:
-    """Send it a test now, and say what it answered."""
+    """Send a test now, and return the answer."""
     found, origin = await _found(c), c.app.origin_of(c.request)
     line = {"verb": "test endpoint", "by": c.who.name, "from": origin, "about": found.name}
     c.app.security.note(line)

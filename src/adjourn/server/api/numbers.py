@@ -46,7 +46,7 @@ class CountedNumbers:
     "GET /numbers", "read", ref(NumbersView), query={"since": TIME, "until": TIME, "offset": OFFSET}
 )
 async def get_numbers(c: ApiRequest) -> Any:
-    """Runs, failures, spend, tokens, and how long people let agents wait.
+    """Runs, failures, spend, tokens, and waiting times for people.
 
     Times of single people where they are switched on: all of them for admins, one's own for others.
     """

@@ -50,7 +50,7 @@ def address_of(url: str) -> str:
 
 @operation("GET /me/notifications", "read", many(OwnEndpointView), reaches="own")
 async def list_own_notifications(c: ApiRequest) -> Any:
-    """Which browsers and mailboxes of your own are told, and of what."""
+    """Your own browsers and mailboxes, and the events that each gets."""
     views = [
         OwnEndpointView.of(endpoint, own, address_of(endpoint.url))
         for endpoint, own in await _mine(c)
@@ -87,7 +87,7 @@ async def push_key(c: ApiRequest) -> Any:
     problem=409,
 )
 async def add_own_browser(c: ApiRequest) -> Any:
-    """Tell a browser that has subscribed.
+    """Add a subscribed browser.
 
     Whoever subscribes it last has it.
     """
@@ -117,7 +117,7 @@ async def add_own_browser(c: ApiRequest) -> Any:
 
 @_own("/change", ref(OwnEndpointView), thing(("name",), name=NAME, **CHOICE))
 async def change_own_notifications(c: ApiRequest) -> Any:
-    """Choose anew of what it is told. What is not given does not choose."""
+    """Change its events. Fields that are not given do not change."""
     endpoint, own = await _found(c)
     own = msgspec.structs.replace(own, choice=_choice(c), device=c.body.get("device", own.device))
     topics = tuple(c.body.get("topics", endpoint.topics))
@@ -126,7 +126,7 @@ async def change_own_notifications(c: ApiRequest) -> Any:
 
 @_own("/remove", ref(Ok), thing(("name",), name=NAME))
 async def remove_own_notifications(c: ApiRequest) -> Any:
-    """Tell it nothing more."""
+    """Remove the endpoint."""
     endpoint, _ = await _found(c)
     await c.rt.store.endpoints(drop=endpoint.name, by=c.who.name, origin=c.rt.origin)
     return DONE
@@ -134,7 +134,7 @@ async def remove_own_notifications(c: ApiRequest) -> Any:
 
 @_own("/test", ref(TestedEndpoint), thing(("name",), name=NAME))
 async def try_own_notifications(c: ApiRequest) -> Any:
-    """Send it a test now, and say what its service answered."""
+    """Send a test now, and return the answer of its service."""
     endpoint, _ = await _found(c)
     return await tested(c, endpoint)
 

@@ -40,7 +40,7 @@ ID: Schema = {"type": "string", "pattern": "^[0-9a-f]{12}$"}
 
 @operation("GET /people", "admin", many(PersonView))
 async def list_people(c: ApiRequest) -> Any:
-    """Who may use it."""
+    """The users of this server."""
 
     def found() -> list[PersonView]:
         users, sessions = c.app.guard.users, _open_sessions(c)

@@ -28,7 +28,7 @@ KEPT = 8_000_000
     reaches="some",
 )
 async def list_glances(c: ApiRequest) -> Any:
-    """Some runs, each as a line of a list.
+    """Short views of some runs.
 
     Those that there are; what was looked at before costs one row each.
     """

@@ -127,7 +127,7 @@ async def list_programs(c: ApiRequest) -> Any:
 
 @operation("GET /runs/{run_id}", "read", ref(RunView), headers={"If-None-Match": TEXT}, also=(304,))
 async def get_run(c: ApiRequest) -> Any:
-    """A run: where it is, what it waits for, what it did.
+    """A run: its status, its open interrupts and its steps.
 
     304 if the client has it already.
     """
@@ -163,7 +163,7 @@ def _tag(run: RunSummary, note: Misfit | None, holds: Sequence[Hold]) -> str:
 
 @operation("GET /runs/{run_id}/status", "read", ref(RunSummary))
 async def get_status(c: ApiRequest) -> Any:
-    """A run's row alone.
+    """A run's status and summary.
 
     Cheap, however long its journal.
     """

@@ -52,7 +52,7 @@ def shown_store(address: str) -> str:
     body={**thing(key=KEY, token=KEY), "minProperties": 1, "maxProperties": 1},
 )
 async def log_in(c: ApiRequest) -> Any:
-    """A key becomes a browser's session.
+    """Exchange a key for a browser session.
 
     So does the token of this start's link, and nothing else that a link carries.
     """

@@ -25,7 +25,7 @@ STANDS: Schema = thing(
 
 @operation("GET /runs/{run_id}/standing", "read", many(StandingView))
 async def list_standing(c: ApiRequest) -> Any:
-    """The decisions of a run that stand for later calls, also those that have ended.
+    """The standing decisions of a run, also those that have ended.
 
     The latest first.
     """
@@ -35,7 +35,7 @@ async def list_standing(c: ApiRequest) -> Any:
 
 @interrupt_verb("revoke", ref(Done), thing((), note=NOTE))
 async def revoke(c: ApiRequest) -> Any:
-    """Revoke a decision that stands for later calls."""
+    """Revoke a standing decision."""
     found = await decidable(c)
     seq = await c.rt.revoke(
         found, by=c.who.name, note=c.body.get("note", ""), request_id=c.request_id
