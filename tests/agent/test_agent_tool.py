@@ -98,7 +98,7 @@ async def test_other_types_than_models_do(type_: Any, args: Any, text: str) -> N
         ({"order": 7, "kind": "refund"}, None, "invalid arguments for child"),
         ({"order": "1", "kind": "theft"}, None, "invalid arguments for child"),
         ({"order": "1", "more": 1}, None, "invalid arguments for child"),
-        ({"order": "1"}, lambda ticket: ticket.nothing, "it cannot be put into words (AttributeError"),  # pyright: ignore
+        ({"order": "1"}, lambda ticket: ticket.nothing, "it cannot be rendered as text (AttributeError"),  # pyright: ignore
         ({"order": "1"}, lambda ticket: 7, "render= gave int, not a string"),  # pyright: ignore
     ],
 )
@@ -194,7 +194,7 @@ async def test_the_agent_that_takes_over_has_the_conversation_and_gives_the_outp
     asked, replied, noted, handed = request.messages
     assert asked == UserMessage("refund me") and isinstance(replied, AssistantMessage)
     assert isinstance(noted, ToolResult) and noted.content == "note done"
-    assert isinstance(handed, ToolResult) and handed.content == "The conversation is with billing from here on."
+    assert isinstance(handed, ToolResult) and handed.content == "The conversation continues with billing."
     assert len(agent.model.requests) == 1  # pyright: ignore
 
 
@@ -252,7 +252,7 @@ async def test_a_reply_hands_over_once() -> None:
     outcome = await triage(bank, first=first).run("go")
     assert isinstance(outcome, Completed) and outcome.output == "refunded"
     errors = [r.error for r in outcome.checkpoint.records if isinstance(r, Returned) and r.error]
-    assert errors == ["one handoff at a time: this reply hands over already"]
+    assert errors == ["only one handoff per reply is allowed: this reply already has one"]
 
 
 async def test_the_limits_of_the_run_hold_on() -> None:

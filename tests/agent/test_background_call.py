@@ -192,7 +192,7 @@ async def test_what_cannot_be_withdrawn_is_tried_three_times_and_is_residue() ->
         outcome = await ended(run)
         assert isinstance(outcome, Cancelled)
         [left] = outcome.residue
-        assert "could not be told to stop" in left["why"]
+        assert "could not cancel the response" in left["why"]
         assert (left["arguments"], provider.withdrawn) == ({"response": "resp_0"}, [])
 
 
@@ -376,7 +376,7 @@ async def test_a_worker_that_died_between_handing_in_and_recording(honours: bool
             assert (await ended(run)).output == "paid once"
         else:
             [error] = (await run.state()).interrupts
-            assert "it may be at work there, and be paid for" in error.payload["error"]
+            assert "the provider may be working on it, and charge for it" in error.payload["error"]
         assert len(provider.handed_in) == 1
 
 

@@ -63,7 +63,7 @@ def test_a_price_that_was_given_is_enough(prices: Price | dict[str, Price]) -> N
 
 
 def test_a_model_of_ones_own_that_does_not_say_is_warned_of() -> None:
-    with pytest.warns(UserWarning, match=r"MaxCost counts what the model 'own' reports.*reports_cost = True"):
+    with pytest.warns(UserWarning, match="MaxCost needs the cost that the model 'own' reports.*reports_cost = True"):
         Agent("a", model=Own(), stop=MaxCost(5))
     Agent("a", model=Own())
 

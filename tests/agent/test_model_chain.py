@@ -81,7 +81,7 @@ async def test_the_next_model_is_asked_at_once_and_the_journal_says_who_answered
 async def test_a_request_that_may_have_been_answered_is_not_repeated_without_saying_so(failure: Any) -> None:
     done = await Agent("a", model=[Named("first", failure), Named("second", "done")]).run("go")
     [said] = faults(done.checkpoint)
-    assert said.endswith("; it may have answered, and been paid for; second is asked instead")
+    assert said.endswith("; it may have answered, and the answer may be charged; second is asked instead")
 
 
 async def test_a_refusal_is_not_said_to_have_been_paid() -> None:

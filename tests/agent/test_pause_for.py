@@ -283,7 +283,7 @@ async def test_an_id_given_twice_in_one_run_is_refused() -> None:
     agent = Agent("twice", model=ScriptedModel([call("work")], [call("work")], last), tools=[work])
     outcome = await agent.run("go")
     done = await again(agent, outcome, 1)
-    assert "'mine' is used already" in done.output
+    assert "'mine' is already used" in done.output
 
 
 async def test_an_id_given_twice_in_one_reply_is_refused_and_the_first_stays_answerable() -> None:
@@ -299,7 +299,7 @@ async def test_an_id_given_twice_in_one_reply_is_refused_and_the_first_stays_ans
     done = await again(agent, outcome, 1)
     first, second = results(done.checkpoint.messages)
     assert first == 1
-    assert "used already" in str(second)
+    assert "already used" in str(second)
 
 
 async def test_generated_ids_differ_between_runs_and_given_ones_do_not() -> None:
@@ -325,8 +325,8 @@ async def test_generated_ids_differ_between_runs_and_given_ones_do_not() -> None
     [
         ({"resume_to": "later"}, "resume_to must be 'next' or 'self'"),
         ({"on_expiry": "approve"}, "on_expiry must be"),
-        ({"type": ""}, "type must be a word"),
-        ({"type": 5}, "type must be a word"),
+        ({"type": ""}, "type must be a non-empty string"),
+        ({"type": 5}, "type must be a non-empty string"),
         ({"expires_in": -1}, "expires_in must be seconds"),
         ({"expires_in": float("nan")}, "expires_in must be seconds"),
         ({"answer_schema": {"type": "nonsense"}}, "not a valid JSON Schema"),

@@ -141,7 +141,7 @@ async def test_a_name_that_is_taken_fails_by_name() -> None:
         return "paid"
 
     both = Agent("payer", model=ScriptedModel("hm"), tools=[pay, Server()])
-    with pytest.raises(RunFailed, match="two tools named 'pay', one of them of the server"):
+    with pytest.raises(RunFailed, match="two tools named 'pay', one of them from the server"):
         await both.run("pay")
 
 

@@ -677,5 +677,5 @@ async def test_a_record_cannot_name_a_function_to_be_run_as_a_compensation(store
             while await (await worker.get(run.id)).status() != "stuck":
                 await asyncio.sleep(0.05)  # until a person is asked
         [asks] = await worker.inbox(run=run.id)
-        assert "not run because a record names it" in asks.payload["error"]
+        assert "not run just because a record names it" in asks.payload["error"]
     assert filled == []

@@ -107,7 +107,7 @@ async def test_a_step_in_a_loop_of_the_bodys_own_is_refused_before_it_acts(bank:
     one = program("tool", work, effect="idempotent")
     async with place.runtime(one) as rt:
         what, words = await place.ends(await rt.start(one, "go", run_id="r"))
-    assert (what, Misused.__name__ in words or "another event loop" in words) == ("error", True)
+    assert (what, Misused.__name__ in words or "not the run's event loop" in words) == ("error", True)
     assert bank.lines == []
 
 

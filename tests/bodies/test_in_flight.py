@@ -44,7 +44,7 @@ async def test_a_thread_that_is_overdue_is_neither_verified_nor_repeated(kind: K
         run = await rt.start(one, "go", run_id="r")
         overdue = await place.until(Doubted)
         assert overdue.running
-        assert "still at work" in overdue.why
+        assert "still running" in overdue.why
         assert await rt.inbox(run="r") == []
         assert (bank.count("begins"), bank.count("asked")) == (1, 0)
         bank.gate("bank").set()
@@ -462,7 +462,7 @@ async def test_closing_ends_in_time_and_says_what_it_left(
     in_time(time.monotonic() - began, 0.2 + 1.0)
     ends = name == "steps_at_last"
     assert ("work" in " ".join(worker.left)) != ends
-    assert ("still at work" in caplog.text) != ends
+    assert ("still running" in caplog.text) != ends
     if ends:
         assert bank.count("released") == 1
 

@@ -196,7 +196,7 @@ async def test_without_a_key_nobody_is_asked_and_nothing_is_taken(monkeypatch: p
     ("schema", "says"),
     [
         ({"type": "integer", "writeOnly": True}, "no string"),
-        (Annotated[str, Secret(keys=object())], "no keys but those of ADJOURN_SECRET_KEYS"),
+        (Annotated[str, Secret(keys=object())], "only the keys of ADJOURN_SECRET_KEYS"),
     ],
 )
 async def test_what_cannot_be_sealed_is_not_asked(schema: Any, says: str) -> None:

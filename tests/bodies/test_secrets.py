@@ -160,7 +160,7 @@ async def test_a_secret_that_was_altered_or_is_for_something_else_does_not_reach
 
 def test_without_a_key_a_secret_is_refused_where_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ADJOURN_SECRET_KEYS")
-    with pytest.raises(InvalidDefinition, match=r"'pay': 'card' is a Secret: there is no key.*ADJOURN_SECRET_KEYS"):
+    with pytest.raises(InvalidDefinition, match="'pay': 'card' is a Secret: there is no key.*ADJOURN_SECRET_KEYS"):
         tools(Bank())
     with pytest.raises(InvalidDefinition, match="there is no key"):
         seal("x")
@@ -237,7 +237,7 @@ async def test_a_text_that_says_a_secret_is_kept_without_it_and_any_other_file_i
     content, kept = await printed(text, bill)
     assert kept == ["paid with •••".encode()]
     assert content[1]["name"] == "•••.txt"
-    assert content[2] == "••• a file that says a secret was left out: [document: application/pdf, 38 bytes]"
+    assert content[2] == ("••• a file that contains a secret was left out: [document: application/pdf, 38 bytes]")
 
 
 async def test_what_a_body_publishes_does_not_say_its_secret() -> None:

@@ -236,7 +236,7 @@ def test_a_group_of_errors_is_a_group_again() -> None:
 
 
 def test_an_error_that_cannot_be_made_again_is_refused_and_not_another_one() -> None:
-    with pytest.raises(Misused, match="cannot make again"):
+    with pytest.raises(Misused, match="cannot recreate"):
         failed_again("k", noted(Picky(1, object()), (), quiet=False))  # pyright: ignore[reportArgumentType]
 
 

@@ -165,7 +165,7 @@ async def test_a_compensation_without_a_name_is_refused_and_nothing_is_recorded(
         run = await rt.start(one, "go", run_id="r")
         await place.rests(run)
     [error] = refused
-    assert "could not be found after a crash" in error.what and "on_cancel(release, lock_id)" in error.advice
+    assert "must have one to be found after a crash" in error.what and "on_cancel(release, lock_id)" in error.advice
     assert not place.all(Stepped) and not [key for key in compensations._registered if key.run == "r"]
 
 

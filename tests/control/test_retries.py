@@ -158,7 +158,7 @@ async def unknown(ctx: Any, args: Any) -> None:
 
 @pytest.mark.parametrize("kind", ["tool", "chunk"])
 @pytest.mark.parametrize(("options", "says"), [
-    ({"effect": "unsafe"}, "may have done something"), ({"effect": "verifiable", "verify": unknown}, "verify= to say"),
+    ({"effect": "unsafe"}, "may have had an effect"), ({"effect": "verifiable", "verify": unknown}, "verify= decides"),
 ])  # fmt: skip
 def test_an_effect_that_does_not_allow_another_attempt_says_so_where_it_is_written(
     kind: str, options: dict[str, Any], says: str

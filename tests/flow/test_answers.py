@@ -154,8 +154,8 @@ async def test_a_given_id_is_used_once() -> None:
     flow.for_each().to(ask).end_for_each()
     one = await started(flow, [1, 2])
     error = next(i for i in one.pending_interrupts.values() if i.kind == "error")
-    assert "interrupt id 'same' is used already" in error.payload["error"]
-    with pytest.raises(RunFailed, match="used already"):
+    assert "interrupt id 'same' is already used" in error.payload["error"]
+    with pytest.raises(RunFailed, match="already used"):
         await one.continue_with("same", 1)
     with pytest.raises(AlreadyDecided):
         await one.continue_with("same", 2)

@@ -124,7 +124,7 @@ def test_a_circle_without_a_chunk_in_between(how: str) -> None:
     flow = Flow("f")
     flow.to(a)
     CIRCLES[how](flow)
-    refused(flow, "begins itself again without a chunk in between")
+    refused(flow, "starts itself again without a chunk in between")
 
 
 def test_a_circle_with_a_chunk_in_between_is_a_loop() -> None:
@@ -172,11 +172,11 @@ WRONG: dict[str, Wrong] = {
     "end_if inside a loop": (
         lambda f: f.if_(lambda ctx: True).for_each().end_if(), "end_if belongs after if_; for_each 'each' is still open",
     ),
-    "elif_ after else_": (lambda f: f.if_(lambda c: True).else_().elif_(lambda c: True), "nothing may follow"),
+    "elif_ after else_": (lambda f: f.if_(lambda c: True).else_().elif_(lambda c: True), "nothing can follow"),
     "two else_": (lambda f: f.if_(lambda c: True).else_().else_(), "already"),
     "two cases alike": (lambda f: f.match().case(1).case(1), "two cases for 1"),
     "no case": (lambda f: f.match().end_match(), "has no case"),
-    "closed twice": (lambda f: [loop := f.for_each().to(a), loop.end_for_each(), loop.end_for_each()], "closed already"),
+    "closed twice": (lambda f: [loop := f.for_each().to(a), loop.end_for_each(), loop.end_for_each()], "already closed"),
     "an empty batch": (lambda f: f.batch(), "batch takes branches with names"),
     "a batch without names": (lambda f: f.batch(NAMELESS), "batch takes branches with names"),
     "a branch twice": (lambda f: f.batch(("x", a), ("x", b)), "names of their own"),
@@ -191,7 +191,7 @@ WRONG: dict[str, Wrong] = {
     "a verify of one parameter": (
         lambda f: f.chunk(effect="verifiable", verify=ONLY)(a), "verify takes the context and the chunk's input",
     ),
-    "a generator": (lambda f: f.to(generator), r"an async generator; return its result, and ctx\.publish"),
+    "a generator": (lambda f: f.to(generator), r"an async generator; return its result, and stream items with ctx\.publish"),
     "a chunk of none": (lambda f: f.chunk(name="none")(NONE), "takes one parameter"),
     "a chunk that was called": (lambda f: f.to(a(NOTHING)), "'a' was called; pass the function itself"),
     "not a chunk": (lambda f: f.to(7), "a chunk must be a function"),

@@ -442,5 +442,5 @@ async def test_an_event_that_nothing_hears_is_warned_of_once_when_the_chunk_paus
         await started(asking(heard))
     [warning] = [x.getMessage() for x in ours(caplog) if x.name == "adjourn.flow"]
     assert (
-        "chunk 'ask' of flow 'asks-False' waits with resume_event='approvd', but no when('approvd') hears it" in warning
-    )
+        "chunk 'ask' of flow 'asks-False' waits with resume_event='approvd', but no when('approvd') listens for it"
+    ) in warning

@@ -46,7 +46,7 @@ async def test_what_needs_a_beginning_says_so() -> None:
 
 async def test_an_execution_begins_once() -> None:
     one = await started(approval(), 1)
-    with pytest.raises(Misused, match="started already"):
+    with pytest.raises(Misused, match="already been started"):
         await one.start(1)
     with pytest.raises(Misused, match="load into a new execution"):
         one.load(one.save())

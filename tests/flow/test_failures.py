@@ -207,7 +207,7 @@ async def test_a_result_that_is_no_json_fails_and_says_that_the_chunk_ran() -> N
 
     flow.to(work)
     with pytest.raises(
-        RunFailed, match="work ran, but what it made cannot be recorded: result.socket: a value of type object"
+        RunFailed, match=("work ran, but its result cannot be recorded: result.socket: a value of type object")
     ):
         await started(flow)
 

@@ -169,7 +169,7 @@ async def test_a_chunk_that_is_gone_may_be_accepted_and_then_asks_when_it_is_nee
     one = await started(flow("pay"))
     with pytest.warns(UserWarning, match="'pay' is gone"):
         after = execution(flow()).load(one.save(), on_change="warn")
-    with pytest.raises(RunFailed, match="flow 'f' has no chunk 'pay' any more"):
+    with pytest.raises(RunFailed, match="flow 'f' no longer has the chunk 'pay'"):
         await after.continue_with(only(after), "x")
     back = execution(flow("pay")).load(after.save().to_json())
     await back.resume()

@@ -62,8 +62,8 @@ async def undeclared(ctx: Any) -> None:
 TOLD: dict[Callable[[Any], Any], str] = {
     awaits_an_event: "pause_for, emit and publish of the context are plain calls, without await",
     awaits_what_it_publishes: "plain calls, without await",
-    payload_first: "the type must be a word of your own such as 'approval'.*pass the payload after it",
-    type_with_a_nul: "type must be a word of your own",
+    payload_first: "the type must be a non-empty string, such as 'approval'.*pass the payload after it",
+    type_with_a_nul: "type must be a non-empty string",
     event_with_a_nul: "an event must be a name without '/' and NUL",
     no_such_way: r"resume_to must be 'next', 'self' or \{'event': name\}, got 'nxt'",
     no_such_target: r"resume_to must be 'next', 'self' or \{'event': name\}",

@@ -190,10 +190,10 @@ def own_graph(seen: Seen, input: Callable[..., Any]) -> Agent[Any]:
 async def test_an_input_of_a_graph_that_takes_text_is_told_of_no_file() -> None:
     seen: Seen = []
     agent = own_graph(seen, lambda said: {"messages": [("user", said)]})
-    with pytest.raises(RunFailed, match=r"its input= takes text: give it a second parameter.*nothing was sent"):
+    with pytest.raises(RunFailed, match="its input= takes only text: give it a second parameter.*nothing was sent"):
         await agent.run(["Look.", PHOTO])
     async with Runtime("memory://", [agent], work=False) as rt:
-        with pytest.raises(Invalid, match="its input= takes text"):
+        with pytest.raises(Invalid, match="its input= takes only text"):
             await rt.start(agent, ["Look.", PHOTO])
     assert seen == []
 

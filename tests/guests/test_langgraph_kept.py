@@ -163,7 +163,7 @@ async def test_pruned_threads_go_on_and_deleted_ones_say_so() -> None:
     done = await fresh().resume(waits.checkpoint, approved=True)
     assert isinstance(done, Completed) and len([text for text in script.heard if "paid" in text]) == 3
     await AdjournSaver(store).adelete_thread(thread)
-    with pytest.raises(Exception, match="not in the saver's store any more"):
+    with pytest.raises(Exception, match="no longer in the saver's store"):
         await fresh().resume(waits.checkpoint, approved=True)
 
 
@@ -187,7 +187,7 @@ async def test_a_worker_that_was_replaced_writes_nothing() -> None:
     request = ModelRequest([], run="run-1")
     await states[0].save(request)
     rows = await store.guest_threads().rows("run-1", "")
-    with pytest.raises(ModelError, match="somebody else") as raised:
+    with pytest.raises(ModelError, match="another process") as raised:
         await states[1].save(request)
     assert raised.value.transient and await store.guest_threads().rows("run-1", "") == rows
 

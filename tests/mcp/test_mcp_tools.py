@@ -190,7 +190,7 @@ async def test_a_read_is_tried_again_when_its_server_has_died(server: FakeServer
     ):
         run = await started(rt, "go")
         assert isinstance(await run.wait(), Completed)
-        assert "did not say what became of die" in await results(run)
+        assert "did not say what happened to die" in await results(run)
     assert len({one["pid"] for one in server.calls}) == 3
 
 

@@ -121,7 +121,7 @@ async def test_a_worker_that_is_killed_after_the_provider_took_it_pays_once(
         assert await asyncio.to_thread(killed.wait, 60)
     provider.finish("resp_0000", "unseen")
     async with Runtime(address, [agent()]) as rt:
-        with pytest.raises(RunFailed, match="may be at work there, and be paid for"):
+        with pytest.raises(RunFailed, match="the provider may be working on it, and charge for it"):
             await rested(await rt.get("R1"))
         [item] = await rt.inbox()
         assert (item.kind, item.payload["kind"]) == ("error", "perhaps_paid")
@@ -295,7 +295,7 @@ async def test_a_response_that_the_provider_has_forgotten_asks_a_person(
         run = await rt.start(program, "go")
         await parked(run)
         del provider.responses["resp_0000"]
-        with pytest.raises(RunFailed, match="may have been answered, and been paid for"):
+        with pytest.raises(RunFailed, match="may have been answered, and charged"):
             await rested(run)
 
 
@@ -303,9 +303,9 @@ async def test_a_model_without_background_mode_says_so(provider: BackgroundProvi
     chat = Agent("r", model=background("openai-chat:m-1"))
     with pytest.raises(RunFailed, match="has no background mode: it is for OpenAI's Responses API"):
         await chat.run("go")
-    with pytest.raises(InvalidDefinition, match="poll= must be more than 0"):
+    with pytest.raises(InvalidDefinition, match="poll= must be greater than 0"):
         background("openai-responses:m-1", poll=0)
-    with pytest.raises(InvalidDefinition, match="an own model has submit, fetch and withdraw itself"):
+    with pytest.raises(InvalidDefinition, match="a model of your own implements submit, fetch and withdraw"):
         background(ScriptedModel("x"))  # pyright: ignore[reportArgumentType]
 
 

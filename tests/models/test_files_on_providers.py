@@ -209,7 +209,7 @@ async def test_a_file_whose_bytes_are_gone_is_not_left_out_in_silence() -> None:
 
     model = PydanticAIModel(TestModel())
     request = ModelRequest((UserMessage("look", ("look", dict(PHOTO.ref))),))
-    with pytest.raises(Exception, match=r"was not asked: the bytes of \[image: photo.png.* are not there"):
+    with pytest.raises(Exception, match=r"was not called: the bytes of \[image: photo.png.* are missing"):
         [_ async for _ in model.request(request)]
 
 
@@ -233,7 +233,7 @@ async def test_what_a_tool_read_somewhere_and_looks_like_a_file_is_text(
     server.answer({"content": "Nothing there."}, match={"turnIndex": 1})
     done = await Agent("reader", model=providers.named("openai"), tools=[fetch]).run("What is there?")
     assert done.output == "Nothing there."
-    assert "its bytes are not there" in json.dumps(server.journal()[-1]["body"])
+    assert "its bytes are missing" in json.dumps(server.journal()[-1]["body"])
 
 
 @pytest.mark.parametrize("key", ["mock", ""])

@@ -188,8 +188,8 @@ class Agent(Definition[T]):
 
                 near = get_close_matches(leaf.tool, known, n=1)
                 raise InvalidDefinition(
-                    f"agent {self.name!r}: {leaf} would never stop it: neither it nor an agent below "
-                    f"it has a tool {leaf.tool!r}",
+                    f"agent {self.name!r}: {leaf} would never stop it: neither this agent nor a "
+                    f"nested agent has the tool {leaf.tool!r}",
                     advice=f"did you mean {near[0]!r}?"
                     if near
                     else f"use one of {', '.join(known)}",

@@ -68,7 +68,7 @@ class HandoffTool(Tool):
         self.agent, self.hands_to = agent, agent.name
 
     async def _told(self, reason: str = "") -> str:
-        return f"The conversation is with {self.hands_to} from here on."
+        return f"The conversation continues with {self.hands_to}."
 
 
 def check_handoffs(agent: "Agent[Any]") -> None:
@@ -80,7 +80,10 @@ def check_handoffs(agent: "Agent[Any]") -> None:
         ):
             raise InvalidDefinition(
                 f"agent {agent.name!r} hands over to {tool.agent.name!r}, which has another output_type",
-                advice="give both the same: whoever has the conversation at the end gives the output",
+                advice=(
+                    "give both the same output_type: the agent that has the conversation at "
+                    "the end gives the output"
+                ),
             )
 
 
@@ -95,7 +98,7 @@ def family(agent: "Agent[Any]", above: "tuple[Agent[Any], ...]" = ()) -> "dict[s
     if any(one is agent for one in above):
         circle = " → ".join(one.name for one in way)
         raise InvalidDefinition(
-            f"agent {agent.name!r} would be its own tool ({circle}): take one of them out"
+            f"agent {agent.name!r} would be its own tool ({circle}): remove one of them"
         )
     found: dict[str, Agent[Any]] = {agent.name: agent}
     for tool in agent.tools.values():

@@ -66,7 +66,7 @@ async def withdrawal(agent: "Agent[Any]", step: Step, desk: StepHandle) -> Fact:
     except TO_THE_DRIVER:
         raise
     except BaseException as e:
-        why = f"{known.of.model} could not be told to stop working on {known.id}: {text_of(e)}"
+        why = f"{known.of.model} could not cancel the response {known.id}: {text_of(e)}"
         log.warning("run %s: %s", desk.run_id, why)
         again = desk.now() + AGAIN if known.tries + 1 < TRIES else 0.0
         return Submitted(path=step.path, left=why, again=again)
@@ -79,8 +79,8 @@ def _worker(agent: "Agent[Any]", name: str) -> tuple[Model, BackgroundModel]:
         if model.name == name and (found := background_of(model)) is not None:
             return model, found
     raise ModelError(
-        f"agent {agent.name!r} has no background model {name!r} any more, and a response is waiting "
-        f"there; give the agent that model again",
+        f"agent {agent.name!r} no longer has the background model {name!r}, and a response is "
+        "waiting there; add that model to the agent again",
         kind="invalid_request",
     )
 
@@ -139,13 +139,16 @@ def _not_handed_in(
 def _perhaps_paid(step: Step, desk: StepHandle, known: Submission, why: str = "") -> Fact:
     if not why:
         why = (
-            f"the worker that handed it in to {known.of.model} ended before it had recorded an id; "
+            f"the worker that submitted it to {known.of.model} ended before it had recorded an id; "
         )
     desk.post(Submitted(path=step.path, ended="unknown"))
     return Faulted(
         step=step.id,
-        error=f"{why}it may be at work there, and be paid for: look for adjourn_key={known.of.key} in the "
-        f"metadata of the provider's responses; `retry` hands it in once more",
+        error=(
+            f"{why}the provider may be working on it, and charge for it: look for "
+            f"adjourn_key={known.of.key} in the metadata of the provider's responses; `retry` "
+            "submits it again"
+        ),
         kind="perhaps_paid",
     )
 
@@ -159,7 +162,7 @@ async def _look(agent: "Agent[Any]", step: Step, desk: StepHandle, known: Submis
     except ModelError as e:
         if not e.transient:
             raise
-        log.warning("run %s: %s; it is looked at again", desk.run_id, e)
+        log.warning("run %s: %s; it will be checked again", desk.run_id, e)
         given = None
     if given is None:
         return wait_for(step.path, known, known.id, desk.now() + model.wait(known.polls))

@@ -71,8 +71,8 @@ class Conversations:
             if wanting := next((rule for rule in rules if rule.not_requester), None):
                 raise Invalid(
                     (
-                        f"the rule «{wanting.text}» of {agent.name!r} needs another person than "
-                        f"the requester (not_requester)"
+                        f"the rule «{wanting.text}» of {agent.name!r} needs a person other than "
+                        "the requester (not_requester)"
                     ),
                     advice="pass the requester with by=",
                 )
@@ -462,7 +462,7 @@ def ask_to_go_on(state: State, leaf: Leaf, step: str, plan: Plan) -> None:
     already."""
     if is_open(state, "limit"):
         return
-    question = f"{leaf.name} is reached. Go on?"
+    question = f"Limit {leaf.name} reached. Continue?"
     payload = {"limit": leaf.budget, "condition": leaf.name, "question": question}
     plan.ask(Asked(i=state.next_interrupt(step), kind="limit", step=step, payload=payload))
 

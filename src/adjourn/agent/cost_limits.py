@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from adjourn.agent.agent import Agent
 
 log = logging.getLogger("adjourn.agent")
-ADVICE = "say what it costs with prices=Price(input=…, output=…), for a million tokens"
+ADVICE = "give its prices per million tokens: prices=Price(input=…, output=…)"
 
 _told: deque[LocatedRun] = deque(maxlen=1_000)
 """Runs that were warned of: once for each is enough."""
@@ -39,8 +39,8 @@ def _check_price(owner: str, model: Model) -> None:
         )
     if known == PriceKnowledge.UNSAID:
         warnings.warn(
-            f"{owner}: MaxCost counts what the model {model.name!r} reports as cost, and it does not "
-            f"say that it does (reports_cost = True); {ADVICE}",
+            f"{owner}: MaxCost needs the cost that the model {model.name!r} reports, and the "
+            f"model does not declare that it reports one (reports_cost = True); {ADVICE}",
             stacklevel=5,
         )
 
@@ -51,7 +51,7 @@ def warn_of_no_cost(agent: "Agent[Any]", place: LocatedRun, answer: Reply) -> No
         return
     _told.append(place)
     log.warning(
-        "run %s: %s reported no cost, so that MaxCost of %s does not count this reply: %s",
+        "run %s: %s reported no cost, so MaxCost of %s does not count this reply: %s",
         place.run,
         answer.model or agent.model.name,
         agent.name,

@@ -62,7 +62,7 @@ class HookedText(msgspec.Struct, frozen=True):
         requesters: who shaped the run.
         session: the session of the run, or "".
         labels: the labels of the run.
-        resources: the live objects of whoever drives the run.
+        resources: the live objects of the process that drives the run.
     """
 
     run_id: str
@@ -90,7 +90,7 @@ class HookedCall(msgspec.Struct, frozen=True):
         session: the session of the run, or "".
         labels: the labels of the run.
         calls: of each tool, how many calls that are not reads the run has made before.
-        resources: the live objects of whoever drives the run.
+        resources: the live objects of the process that drives the run.
     """
 
     run_id: str
@@ -330,8 +330,8 @@ def check_tools(agent: str, hooks: Iterable[Hook], tools: Sequence[Tool]) -> Non
             )
         if hook.when == "after" and hasattr(named[0], "agent"):
             raise InvalidDefinition(
-                f"the hook «{hook.text}»: {hook.tools!r} is an agent, whose replies are recorded "
-                f"before it returns",
+                f"the hook «{hook.text}»: {hook.tools!r} is an agent: its replies are recorded "
+                "before it returns",
                 advice="put the hook on the tools of that agent",
             )
 

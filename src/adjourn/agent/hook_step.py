@@ -214,7 +214,7 @@ class AfterTool:
         if not isinstance(answer, HookedResult):
             raise TypeError(f"it gave {type(answer).__name__}, not the result")
         if bool(answer.error) != bool(result.error) or not isinstance(answer.error, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError("it made a failure of a result, or the other way round")
+            raise TypeError("it turned a result into a failure, or a failure into a result")
         return msgspec.structs.replace(
             answer, value=plain(answer.value, "result"), error=legible(answer.error), of=result.of
         )

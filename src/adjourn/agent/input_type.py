@@ -27,7 +27,7 @@ class InputType:
             raise InvalidDefinition(f"{owner}: render= must be a function, got {render!r:.80}")
         if secret_in(type_) is not None:
             raise InvalidDefinition(
-                f"{owner}: input_type={type_!r:.80} holds a secret, and what an agent is told is recorded",
+                f"{owner}: input_type={type_!r:.80} holds a secret, and an agent's input is recorded",
                 advice="give the secret to a tool",
             )
         try:
@@ -74,7 +74,7 @@ class InputType:
             text = self._render(self._value(args))
         except Exception as e:
             raise ArgumentError(
-                f"it cannot be put into words ({type(e).__name__}: {text_of(e)})"
+                f"it cannot be rendered as text ({type(e).__name__}: {text_of(e)})"
             ) from None
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentError(f"render= gave {type(text).__name__}, not a string")

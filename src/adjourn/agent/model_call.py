@@ -265,7 +265,7 @@ def chain_fault(chain: ModelChain, step: Step, error: BaseException, desk: StepH
     following = chain.after(step.attempt)
     if following is not None and _is_of_model(error):
         if _is_perhaps_paid(error, desk):
-            text = f"{text}; it may have answered, and been paid for"
+            text = f"{text}; it may have answered, and the answer may be charged"
         text = f"{text}; {following.name} is asked instead"
         return Faulted(step=step.id, error=text, kind=kind, transient=True)
     if not transient:

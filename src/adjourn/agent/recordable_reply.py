@@ -50,7 +50,7 @@ def _once(parts: Iterable[ReplyPart]) -> tuple[ReplyPart, ...]:
             key = (part.id, part.tool, encode(part.args))
             if key in seen:
                 log.warning(
-                    "a reply has the call %r of %s twice, with the same arguments: it is one call",
+                    "a reply contains the call %r of %s twice with the same arguments: counted as one call",
                     part.id,
                     part.tool,
                 )

@@ -101,13 +101,13 @@ async def find_tools(owner: Owner, desk: StepHandle, path: str) -> dict[str, Too
     found: dict[str, Tool] = {}
     sources = [(toolset.name, await toolset.tools(context)) for toolset in owner.toolsets]
     if not path and (offered := started.options.get(CLIENT_TOOLS)):
-        sources.append(("whoever started the run", map(_of_client, offered)))
+        sources.append(("the process that started the run", map(_of_client, offered)))
     for source, tools in sources:
         for given in tools:
             one = given if isinstance(given, Tool) else tool(given)
             if one.name in found or one.name in owner.tools:
                 raise InvalidDefinition(
-                    f"agent {owner.name!r} has two tools named {one.name!r}, one of them of {source}"
+                    f"agent {owner.name!r} has two tools named {one.name!r}, one of them from {source}"
                 )
             if getattr(one, "agent", None) is not None:
                 raise InvalidDefinition(
@@ -167,7 +167,7 @@ def recorded_tool(state: State, call: Call) -> Tool | None:
     spec = next((spec for spec in specs if spec["name"] == call.tool), None)
     if finding is None or spec is None:
         return None
-    return _unusable(spec, finding, f"the tool {call.tool} is not here")
+    return _unusable(spec, finding, f"the tool {call.tool} is not available")
 
 
 def _unusable(spec: Mapping[str, Any], finding: Mapping[str, Any], why: str) -> Tool:

@@ -46,11 +46,14 @@ def wanted_call(state: State, call: Call, owner: "Agent[Any]") -> WantedCall | R
         return Refuse(f"invalid arguments for {tool.name}: {e}", "invalid")
     if call.attempt == 0 and not tool.is_complete(call.args):  # recorded by an older version
         return Refuse(
-            f"invalid arguments for {tool.name}: what it draws itself was not recorded; call it again",
+            f"invalid arguments for {tool.name}: values that it generates itself were not "
+            "recorded; call it again",
             "invalid",
         )
     if tool.hands_to and _is_handed(state, call, owner):
-        return Refuse("one handoff at a time: this reply hands over already", "invalid")
+        return Refuse(
+            "only one handoff per reply is allowed: this reply already has one", "invalid"
+        )
     if isinstance(tool, AgentTool):
         return WantedCall(tool, args, tool.agent.name, given)
     return WantedCall(tool, args)

@@ -48,7 +48,7 @@ def in_thread(desk: StepHandle) -> bool:
         return True
     if running is not desk.loop:
         raise Misused(
-            "this is another event loop than the run's",
+            "this is not the run's event loop",
             advice="make the tool `async def`, or call ctx.sync outside asyncio.run",
         )
     return False

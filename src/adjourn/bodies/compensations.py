@@ -23,7 +23,7 @@ def named(function: Any) -> str:
     if not isinstance(name, str) or not name.rpartition(".")[2].isidentifier():
         raise InvalidDefinition(
             f"on_cancel needs a function with a name, got {function!r:.80}: it is recorded by its "
-            "name, and could not be found after a crash",
+            "name, so it must have one to be found after a crash",
             advice="def a function in the tool's module, and give what it needs as arguments: "
             "on_cancel(release, lock_id)",
         )
@@ -60,15 +60,17 @@ def compensation(
         raise Misused(
             f"the compensation {value['fn']!r} was registered by a process that is gone",
             advice=(
-                "where decisions are signed, a function is not run because a record "
-                f"names it: {by_hand}"
+                "where decisions are signed, a function is not run just because a record names "
+                f"it: {by_hand}"
             ),
         )
     if not callable(found):
         raise Misused(
             f"the compensation {value['fn']!r} is not a function of the tool's module",
-            advice=f"{by_hand}; give on_cancel a function of the module, and no lambda, method or "
-            "nested function: only such a one is found after a crash",
+            advice=(
+                f"{by_hand}; give on_cancel a function of the module, not a lambda, method or "
+                "nested function: only a module's function can be found after a crash"
+            ),
         )
     return found, value["args"]
 

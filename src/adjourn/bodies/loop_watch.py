@@ -61,7 +61,7 @@ def _watching(body: Any, name: str, steady: Callable[[], float]) -> Generator[An
 
 def _say(name: str, held: float) -> None:
     text = (
-        "%s blocked the event loop for %.1f s: all runs of this process stood still; "
-        "make it a plain `def`, or await"
+        "%s blocked the event loop for %.1f s: all runs of this process were blocked; make it a "
+        "plain `def`, or await"
     )
     log.warning(text, name, held, extra={"tool": name, "seconds": round(held, 3)})

@@ -17,8 +17,8 @@ LONGEST = 300.0
 BACKOFF, LONGEST_BACKOFF = 0.5, 30.0
 """Seconds between two attempts of what nobody has said how often to try: after the first, and at most."""
 REFUSES = {
-    Effect.UNSAFE: "an unsafe body that raised may have done something, which it would do again",
-    Effect.VERIFIABLE: "what became of a verifiable body is for its verify= to say, not for another attempt",
+    Effect.UNSAFE: "an unsafe body that raised may have had an effect, and a retry would repeat it",
+    Effect.VERIFIABLE: "for a verifiable body, verify= decides what happened; it is not retried",
 }
 """Effects that do not allow another attempt, and why."""
 

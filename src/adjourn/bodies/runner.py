@@ -156,7 +156,7 @@ async def _until_ended(body: Body, flight: Flight, desk: StepHandle) -> Any:
 
 
 def _overdue(body: Body, desk: StepHandle) -> None:
-    why = f"it did not end within {body.timeout:g} s, and its thread is still at work"
+    why = f"it did not end within {body.timeout:g} s, and its thread is still running"
     log.warning(
         "run %s: tool %s (%s): %s; its result will settle the call",
         desk.run_id,
@@ -254,10 +254,10 @@ def _caught(
     ended = ""
     if isinstance(fact, Returned) and not body.redacts:
         ended = f", and {how} {fact.error or repr(fact.value):.400}"
-    why = f"its body caught its own pause, went on{ended}; it must let BaseException pass"
+    why = f"its body caught its own pause and continued{ended}; it must let BaseException pass"
     log.error(
-        "run %s: tool %s (%s) caught its own pause and went on: it is in doubt, and it must let "
-        "BaseException pass",
+        "run %s: tool %s (%s) caught its own pause and continued: the call is in doubt; the body "
+        "must let BaseException pass",
         desk.run_id,
         body.name,
         body.call.id,
@@ -292,7 +292,7 @@ def _ended_badly(
 ) -> Fact:
     call = body.call
     if error is context.refused:
-        return _changed(body, f"goes another way now ({text_of(error)})")
+        return _changed(body, f"takes a different path now ({text_of(error)})")
     if isinstance(error, PauseRequest | YieldRequest):
         return body.paused(_pause_of(body, context, desk), context, desk)
     if isinstance(error, InDoubt):
@@ -302,7 +302,7 @@ def _ended_badly(
     if lost_by(context) is not None and isinstance(error, LeaseLost | StoreError):
         if desk.lost is not None:
             raise error
-        return _doubted(body, "its run was handed back while it was at work")
+        return _doubted(body, "its run was handed back while it was running")
     if isinstance(error, asyncio.CancelledError) and desk.cut:
         raise error
     if cut and body.effect != Effect.READ:
@@ -313,7 +313,7 @@ def _ended_badly(
         and body.effect != Effect.READ
         and not isinstance(error, ToolFailed)
     ):
-        return _doubted(body, f"it was cut off, and ended with {type(error).__name__}")
+        return _doubted(body, f"it was interrupted, and ended with {type(error).__name__}")
     if interruption := _interruption(error):
         return _interrupted(body, error, interruption, desk)
     return _failed(body, context, error, desk, cut=cut)
@@ -347,7 +347,7 @@ def _interruption(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "it was interrupted (KeyboardInterrupt)"
     if isinstance(error, asyncio.CancelledError) and _is_cancelled():
-        return "its task was cancelled, and not by the run"
+        return "its task was cancelled, but not by the run"
     return ""
 
 
@@ -396,7 +396,7 @@ def _pause_of(body: Body, context: ToolContext, desk: StepHandle) -> Fact:
         if given in desk.state.ids:
             return Returned(
                 call=call.id,
-                error=f"interrupt id {given!r} is used already in this run; choose another",
+                error=f"interrupt id {given!r} is already used in this run; choose another",
             )
         # now: a sibling may pause under the same id before this is folded
         desk.state.ids.add(given)

@@ -162,7 +162,7 @@ def _file_without(ref: FileRef, hidden: Sequence[str]) -> Any:
     if data == ref.data and name == ref.get("name", ""):
         return ref
     if data != ref.data and not ref["type"].startswith(_TEXTS):
-        return f"{HIDDEN} a file that says a secret was left out: {without(described(ref), hidden)}"
+        return f"{HIDDEN} a file that contains a secret was left out: {without(described(ref), hidden)}"
     return File(data, ref["type"], name).ref
 
 

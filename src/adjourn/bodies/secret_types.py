@@ -47,7 +47,9 @@ class Secret(msgspec.Struct, frozen=True):
         if marked.get() is False:
             return made
         if marked.get() and self.keys is not None:
-            raise ValueError("whoever answers has no keys but those of ADJOURN_SECRET_KEYS")
+            raise ValueError(
+                "the process that takes the answer has only the keys of ADJOURN_SECRET_KEYS"
+            )
         return made | {MARK: True} | ({NAME: self.name} if self.name else {})
 
 

@@ -259,9 +259,8 @@ class Signature(msgspec.Struct, frozen=True, dict=True):
         if again != shown:
             other = sorted(name for name in shown if shown[name] != again.get(name))
             raise ArgumentError(
-                f"{', '.join(other)}: validating it changes it every time, so nobody can be "
-                f"shown what would run; "
-                "the tool's validators must accept what they give"
+                f"{', '.join(other)}: validating it changes it every time, so it is impossible to "
+                "show what would run; the tool's validators must accept their own output"
             )
         return values, shown
 

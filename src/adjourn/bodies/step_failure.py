@@ -77,7 +77,7 @@ def failed_again(key: str, note: dict[str, Any]) -> Exception:
     except (TypeError, ValueError, KeyError):
         raise Misused(
             f"step {key!r} has failed with {note['module']}.{note['name']}, "
-            f"which this program does not have, or cannot make again",
+            f"which this program does not have, or cannot recreate",
             consequence="nothing was done again",
             advice="restore the body that recorded it, and resume",
         ) from None

@@ -159,9 +159,9 @@ class ToolContext:
     @in_both_kinds(here="_step_here")
     async def step(self, key: str, fn: Callable[..., T | Awaitable[T]], *args: Any) -> T:
         """Run `fn` once and record its result by `key`; when the body runs again, this returns the
-        recorded result. If `fn` fails and the body goes on and waits, that is recorded as well: the
+        recorded result. If `fn` fails and the body continues and waits, that is recorded as well: the
         step then fails again with the same error. Another attempt has a key of its own. `fn` cannot
-        wait for anybody: see `enclosing_step`.
+        wait for a person: see `enclosing_step`.
 
         Args:
             key: tells the steps of one body apart.
@@ -363,7 +363,7 @@ class ToolContext:
         if on_expiry not in ("deny", "cancel"):
             raise InvalidDefinition(f"on_expiry must be 'deny' or 'cancel', got {on_expiry!r}")
         if not isinstance(type, str) or not type or "\0" in type:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"type must be a word of your own, got {type!r}")
+            raise InvalidDefinition(f"type must be a non-empty string without NUL, got {type!r}")
         if interrupt_id is not None:
             self._check_given(interrupt_id)
         own = self._next("pauses")
@@ -381,7 +381,7 @@ class ToolContext:
             interrupt_id = again_id(interrupt_id, number)
         if interrupt_id is not None and interrupt_id in self._desk.state.ids:
             raise Misused(
-                f"interrupt id {interrupt_id!r} is used already in this run",
+                f"interrupt id {interrupt_id!r} is already used in this run",
                 advice="choose another",
             )
         if expires_in is None:
@@ -416,7 +416,7 @@ class ToolContext:
         if memo["type"] == type:
             return False
         self.refused = Misused(
-            f"the person was asked {memo['type']!r}, but the body now asks {type!r} in its place",
+            f"the person was asked {memo['type']!r}, but the body now asks {type!r} instead",
             consequence="the answer was not used",
             advice="restore the order of the questions, or give each an interrupt_id=",
         )
@@ -458,8 +458,8 @@ class ToolContext:
         """Remember the pause: it counts even if the body swallows it."""
         if step := stepping.get():
             raise Misused(
-                f"the function of {step} cannot wait: it would be executed again from its beginning",
-                advice="pause before or behind it, or use ctx.enclosing_step",
+                f"the function of {step} cannot wait: it would run again from its beginning",
+                advice="pause before or after it, or use ctx.enclosing_step",
             )
         self.paused = PauseRequest(**fields)
         return self.paused

@@ -93,7 +93,7 @@ def own_failure(error: BaseException, desk: StepHandle, *, quiet: bool = False) 
             "undo and verify functions cannot wait for a person: only tools and chunks can"
         )
     elif isinstance(error, asyncio.CancelledError):
-        error = RuntimeError("it was cancelled, and not by the run")
+        error = RuntimeError("it was cancelled, but not by the run")
     elif isinstance(error, TimeoutError) and not text_of(error):
         error = TimeoutError("it did not end in time")
     if not quiet:

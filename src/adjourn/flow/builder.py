@@ -66,7 +66,7 @@ class Chain:
         return Chain(self._flow, node, opened, self._root)
 
     def to(self, chunk: Any, *more: Any) -> "Chain":
-        """Go on with a chunk, then with more of them.
+        """Continue with a chunk, then with more of them.
 
         Args:
             chunk: a function, its name, an `Agent` or a `Flow`.
@@ -79,7 +79,7 @@ class Chain:
         return chain
 
     def batch(self, *branches: tuple[str, Any], name: str = "batch", **named: Any) -> "Chain":
-        """Run branches at the same time; their results go on as a dict.
+        """Run branches at the same time; the next chunk gets their results as a dict.
 
         Args:
             branches: pairs of a name and a branch: a chunk, an agent, a flow or `flow.branch()…`.
@@ -113,7 +113,7 @@ class Chain:
         return self._inner(opened.branch(None), opened)
 
     def end_for_each(self) -> "Chain":
-        """Close `for_each`: the results go on as a list, in order."""
+        """Close `for_each`: the next chunk gets the results as a list, in order."""
         opened = self._close("for_each", "end_for_each")
         body = opened.bodies[0]
         return opened.chain._add(lambda: EachItem(opened.name, body.items(), opened.concurrency))
@@ -146,7 +146,7 @@ class Chain:
         return opened.chain._inner(opened.otherwise(), opened)
 
     def end_if(self) -> "Chain":
-        """Close `if_`: the value of the branch that ran goes on; the input, if none did."""
+        """Close `if_`: the next chunk gets the value of the branch that ran; the input, if none did."""
         opened = self._close("if_", "end_if")
         tests = list(map(str, opened.tests))
         return opened.chain._add(
@@ -182,7 +182,7 @@ class Chain:
         return opened.chain._inner(opened.otherwise(), opened)
 
     def end_match(self) -> "Chain":
-        """Close `match`: the value of the branch that ran goes on; the input, if none did."""
+        """Close `match`: the next chunk gets the value of the branch that ran; the input, if none did."""
         opened = self._close("match", "end_match")
         if not opened.bodies:
             raise InvalidDefinition(f"match {opened.name!r} has no case")
@@ -202,7 +202,7 @@ class Chain:
         return self._add(lambda: EmitItem(event))
 
     def side(self, chunk: Any) -> "Chain":
-        """Start a branch of its own; the value goes on at once.
+        """Start a branch of its own; the chain continues with the value at once.
 
         Args:
             chunk: a chunk, an agent, a flow or `flow.branch()…`.
@@ -211,11 +211,11 @@ class Chain:
         return self._add(lambda: SideItem("side", make()))
 
     def collect(self, name: str, key: str) -> "Chain":
-        """Leave the value at a meeting point; `flow.collected(name)` goes on when all are there.
+        """Leave the value at a meeting point; `flow.collected(name)` continues when all are there.
 
         Args:
             name: the meeting point's.
-            key: under which the value is in the dict that goes on.
+            key: under which the value is in the dict that is passed on.
         """
         for text in (name, key):
             if not isinstance(text, str) or not text:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -252,7 +252,7 @@ class OpenBlock:
         """A branch, and what it is taken for."""
         self._still_open()
         if self.rest is not None:
-            raise InvalidDefinition(f"{self}: nothing may follow the branch for everything else")
+            raise InvalidDefinition(f"{self}: nothing can follow the else branch")
         if self.kind == "match" and self._has_case(test):
             raise InvalidDefinition(f"{self} has two cases for {test!r:.80}")
         self.tests.append(test)
@@ -277,7 +277,7 @@ class OpenBlock:
         """The branch for everything else."""
         self._still_open()
         if self.rest is not None:
-            raise InvalidDefinition(f"{self} has its branch for everything else already")
+            raise InvalidDefinition(f"{self} already has an else branch")
         self.rest = Node()
         return self.rest
 
@@ -288,7 +288,7 @@ class OpenBlock:
 
     def _still_open(self) -> None:
         if self not in self.chain._flow.unclosed:
-            raise InvalidDefinition(f"{self} is closed already")
+            raise InvalidDefinition(f"{self} is already closed")
 
     @property
     def end(self) -> str:
@@ -320,9 +320,8 @@ def inner(flow: "Flow", branch: Any) -> Callable[[], list[AnyItem]]:
     if isinstance(branch, Chain):
         if branch._root is None or branch._flow is not flow or branch._outer is not None:
             raise InvalidDefinition(
-                f"a branch is a chunk, an agent, a flow, or a chain begun with the branch() "
-                f"of flow {flow.name!r}, "
-                f"with everything in it closed"
+                "a branch must be a chunk, an agent, a flow, or a chain begun with the branch() "
+                f"of flow {flow.name!r}, with everything in it closed"
             )
         return branch._root.items
     make, _ = placed(flow, branch)

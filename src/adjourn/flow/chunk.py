@@ -30,7 +30,7 @@ class Chunk(Declared):
         if isinstance(run, RunsAsStep):
             raise InvalidDefinition(
                 f"a chunk must be a function, got {run!r:.80}",
-                advice="write a chunk of its own, or give a tool to an agent of the flow",
+                advice="write a chunk, or give the tool to an agent of the flow",
             )
         checked_name(name, "a chunk's name (give one with flow.chunk(name=…))")
         what = f"chunk {name!r}"
@@ -45,7 +45,7 @@ class Chunk(Declared):
         if inspect.isasyncgenfunction(run):
             raise InvalidDefinition(
                 f"{what} is an async generator",
-                advice="return its result, and ctx.publish what comes on the way",
+                advice="return its result, and stream items with ctx.publish",
             )
         self.run, self.name, self.resources = run, name, names(resources, what)
 

@@ -63,7 +63,7 @@ class ChunkBody(Body):
             )
         except Exception as e:
             return self._unrecorded(
-                f"{self.name} ran, but what it made cannot be recorded: {e}", e, desk
+                f"{self.name} ran, but its result cannot be recorded: {e}", e, desk
             )
 
     def failed(self, fact: Returned, error: BaseException, desk: StepHandle) -> Fact:
@@ -93,7 +93,7 @@ class ChunkBody(Body):
             )
         except Exception as e:
             return self._unrecorded(
-                f"it paused, but what it changed cannot be recorded: {e}", e, desk
+                f"it paused, but its state changes cannot be recorded: {e}", e, desk
             )
 
     def _unrecorded(self, text: str, error: Exception, desk: StepHandle) -> Faulted:

@@ -60,7 +60,7 @@ class Execution:
             value: the input.
         """
         if self._run:
-            raise Misused("this execution was started already", advice="create another one")
+            raise Misused("this execution has already been started", advice="create another one")
         self._begin((await self._rt.start(self.flow, value, after=None)).id)
         await self._advance()
         return self
@@ -70,8 +70,8 @@ class Execution:
         self._begun.set()
 
     def save(self) -> Checkpoint:
-        """The execution as a checkpoint. A chunk that runs meanwhile is in doubt for whoever loads
-        it."""
+        """The execution as a checkpoint. A chunk that runs meanwhile is in doubt when it is
+        loaded."""
         return self._rt.saved(self._id())
 
     def load(

@@ -175,7 +175,7 @@ class Flow(Definition[dict[str, Any]]):
     def _chain(self, **source: Any) -> Chain:
         if self._given is not None:
             raise InvalidDefinition(
-                f"flow {self.name!r} was made from a blueprint, which is complete"
+                f"flow {self.name!r} was made from a blueprint, which cannot be extended"
             )
         node = Node()
         self._chains.append((node, source))

@@ -175,7 +175,7 @@ class FlowContext(ToolContext):
         """
         if not isinstance(type, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(
-                f"pause_for: the type must be a word of your own such as 'approval', got {type!r:.80}",
+                f"pause_for: the type must be a non-empty string, such as 'approval', got {type!r:.80}",
                 advice="pass the payload after it",
             )
         if resume_event is not None:
@@ -213,7 +213,7 @@ class FlowContext(ToolContext):
         )
 
     async def wait_for(self, event: str, *, expires_in: Duration | None = None) -> Any:
-        """Wait for an event and give its value. Anybody who may control the run can send it:
+        """Wait for an event and give its value. A person who may control the run can send it:
         `run.emit(event, value)`.
 
         The run parks and costs nothing; the body runs again when the event has come. For what a
@@ -255,9 +255,9 @@ def _warn_if_unheard(graph: Graph, chunk: str, event: str) -> None:
         return
     _warned.add((flow, chunk, name))
     log.warning(
-        "chunk %r of flow %r waits with resume_event=%r, but no when(%r) hears it: an "
-        "answer ends the chain and begins "
-        "nothing. Add flow.when(%r), or leave resume_event out: then the answer goes to the next chunk",
+        "chunk %r of flow %r waits with resume_event=%r, but no when(%r) listens for it: an "
+        "answer ends the chain and starts nothing. Add flow.when(%r), or leave resume_event out: "
+        "then the answer goes to the next chunk",
         chunk,
         flow,
         name,

@@ -94,7 +94,7 @@ class FlowProgram:
                 _broken(
                     state,
                     call.id,
-                    f"flow {self.name!r} has no {call.kind} {call.tool!r} any more",
+                    f"flow {self.name!r} no longer has the {call.kind} {call.tool!r}",
                     call.id,
                 )
             )
@@ -237,7 +237,7 @@ class FlowProgram:
         chunk = self._chunks.get((call.of, call.tool))
         if chunk is None:
             return Faulted(
-                step=step.id, error=f"flow {self.name!r} has no chunk {call.tool!r} any more"
+                step=step.id, error=f"flow {self.name!r} no longer has the chunk {call.tool!r}"
             )
         return await perform_body(ChunkBody(chunk, call, handle=self.handle), step, desk)
 

@@ -66,8 +66,8 @@ def _check_meetings(name: str, graph: Graph) -> None:
     if waiting:
         raise InvalidDefinition(
             f"flow {name!r}: {', '.join(map(repr, sorted(waiting)))} can never complete for "
-            f"certain: collect in chains that "
-            f"always run, outside of for_each, if_, match and when (for events there is when(all=[…]))"
+            "certain: collect in chains that always run, outside of for_each, if_, match and "
+            "when (for events there is when(all=[…]))"
         )
     for chain in graph.chains:
         if chain.collected and chain.collected not in certain:
@@ -126,7 +126,7 @@ def _check_loops(name: str, graph: Graph) -> None:
         if not chain.root and place in _begun_at_once(graph, chain):
             event = ", ".join([*chain.any, *chain.all]) or chain.collected
             raise InvalidDefinition(
-                f"flow {name!r}: {event!r} begins itself again without a chunk in between"
+                f"flow {name!r}: {event!r} starts itself again without a chunk in between"
             )
 
 

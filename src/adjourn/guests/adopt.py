@@ -133,9 +133,7 @@ def adopt(
     _check_terms(guest, terms)
     title = name if name is not None else guest.name
     if not title:
-        raise InvalidDefinition(
-            "the agent has no name of its own: give it one, adopt(agent, name='refunds')"
-        )
+        raise InvalidDefinition("the agent has no name: give it one, adopt(agent, name='refunds')")
     return adopted(guest, name=title, policy=policy, stop=stop, prices=prices, hooks=hooks)
 
 

@@ -88,7 +88,7 @@ def _check(agent: Any) -> None:
     """Raise `InvalidDefinition` for an agent whose tools cannot be held."""
     if not isinstance(getattr(agent, "default_options", None), dict):
         raise InvalidDefinition(
-            f"adopt takes an Agent of the framework, not a {type(agent).__name__} of your own"
+            f"adopt takes an Agent of the framework, not your own {type(agent).__name__}"
         )
     if getattr(agent, "mcp_tools", None):
         raise InvalidDefinition(
@@ -97,7 +97,7 @@ def _check(agent: Any) -> None:
     if any(isinstance(one, HistoryProvider) for one in agent.context_providers):
         raise InvalidDefinition(
             "the agent has a history provider",
-            advice="the conversation is kept in the journal: take it out",
+            advice="the conversation is kept in the journal: remove the provider",
         )
 
 
@@ -137,7 +137,7 @@ class NoToolsHere(FunctionMiddleware):
     async def process(self, context: FunctionInvocationContext, call_next: Any) -> None:
         """See `FunctionMiddleware`."""
         raise ModelError(
-            f"the tool {context.function.name!r} came up while the agent ran, and was not adopted with it"
+            f"the tool {context.function.name!r} appeared while the agent ran, and was not adopted with it"
         )
 
 
@@ -196,7 +196,7 @@ class AgentFrameworkGuest:
     def _parts(self, response: AgentResponse[Any]) -> tuple[ReplyPart, ...]:
         if any(content.type != "function_call" for content in response.user_input_requests):
             raise ModelError(
-                f"{self.name}: the provider wants to be allowed something that it runs itself"
+                f"{self.name}: the provider asks for approval of something that it runs itself"
             )
         calls = _unsettled(response.messages)
         parts: list[ReplyPart] = []

@@ -32,7 +32,7 @@ def bytes_of(ref: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
         return files[ref[FILE]]
     except KeyError:
         raise ModelError(
-            f"nothing was sent: the bytes of {described(dict(ref))} are not there",
+            f"nothing was sent: the bytes of {described(dict(ref))} are missing",
             kind="missing_file",
         ) from None
 
@@ -103,7 +103,7 @@ def unstowed(value: Any, files: Mapping[str, bytes]) -> Any:
         data = files.get(inside[STOWED])
         if data is None:
             raise ModelError(
-                "nothing was sent: a file of the conversation is not there", kind="missing_file"
+                "nothing was sent: a file of the conversation is missing", kind="missing_file"
             )
         coded = base64.urlsafe_b64encode(data) if inside.get("safe") else base64.b64encode(data)
         return f"{inside.get('before', '')}{coded.decode()}"

@@ -231,8 +231,8 @@ class LangGraphGuest:
     @property
     def _text_only(self) -> str:
         return (
-            f"{self.name} was told of files, and its input= takes text: "
-            "give it a second parameter, for content blocks"
+            f"{self.name} got files, but its input= takes only text: give it a second "
+            "parameter for content blocks"
         )
 
     async def file_refusal(self, ref: dict[str, Any], data: bytes) -> str:
@@ -338,9 +338,7 @@ def _add(state: GraphState, details: dict[str, Any]) -> None:
 
 def _answer(result: ToolResult | None, files: Mapping[str, bytes]) -> dict[str, Any]:
     if result is None:
-        raise ModelError(
-            "a call of the graph has no result; the conversation is not the one that the graph knows"
-        )
+        raise ModelError("a call of the graph has no result; this is not the graph's conversation")
     answer = {"content": result.content, "error": result.error}
     if not result.files or result.error:
         return answer
@@ -354,7 +352,7 @@ def _said(result: ToolResult | None, files: Mapping[str, bytes]) -> Any:
     code that asks whether it may go on would read it as a yes."""
     answer = _answer(result, files)
     if answer["error"]:
-        raise ModelError(f"the graph has asked, and got no answer: {answer['content']}")
+        raise ModelError(f"the graph asked and got no answer: {answer['content']}")
     return answer["content"]
 
 

@@ -92,7 +92,7 @@ class KeptState(GraphState):
         found = await threads.named(where, [key("c", ns, id)])
         if not found and not ns:
             raise ModelError(
-                f"checkpoint {id} of thread {thread!r:.80} is not in the saver's store any more",
+                f"checkpoint {id} of thread {thread!r:.80} is no longer in the saver's store",
                 transient=False,
             )
         if not found:
@@ -125,7 +125,7 @@ class KeptState(GraphState):
         self._version = await self._saver.threads.change(key(self.thread), change)
         if not self._version:
             raise ModelError(
-                f"somebody else has written thread {self.thread!r:.80} while the graph ran",
+                f"another process has written thread {self.thread!r:.80} while the graph ran",
                 transient=True,
             )
         return {

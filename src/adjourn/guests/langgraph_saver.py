@@ -161,7 +161,8 @@ class AdjournSaver(BaseCheckpointSaver[str]):
         super().__init__(serde=self.json)
         if not isinstance(store, str) and not hasattr(store, "guest_threads"):
             raise InvalidDefinition(
-                f"AdjournSaver takes a store, or an address such as 'sqlite:///adjourn.db', got {store!r:.80}"
+                "AdjournSaver takes a store, or an address such as 'sqlite:///adjourn.db', "
+                f"got {store!r:.80}"
             )
         self._opened = isinstance(store, str)
         self.store = open_store(store) if isinstance(store, str) else store
@@ -169,7 +170,7 @@ class AdjournSaver(BaseCheckpointSaver[str]):
         self.threads = SealedThreads(self.store)
         self._ttl = None if ttl is None else kept_for(ttl, "ttl=")
         if self._ttl is not None and self._ttl <= 0:
-            raise InvalidDefinition("ttl must be longer than nothing: leave it out to keep all")
+            raise InvalidDefinition("ttl must be greater than 0: leave it out to keep all")
         self._swept = 0.0
         self._thread = LoopThread()
 
@@ -266,7 +267,7 @@ class AdjournSaver(BaseCheckpointSaver[str]):
             whole = await self._tuple(place.thread, found[0])
             if whole is not None:
                 return whole
-        raise StoreError(f"a checkpoint of thread {place.title!r:.80} lacks a part of its values")
+        raise StoreError(f"a checkpoint of thread {place.title!r:.80} has missing values")
 
     async def _tuple(self, thread: str, row: ThreadRow) -> CheckpointTuple | None:
         """A checkpoint with its values and writes; None if somebody deletes it at this moment."""

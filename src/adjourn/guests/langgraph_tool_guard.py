@@ -42,7 +42,8 @@ class ToolGuard(BaseCallbackHandler):
     def error(self) -> ModelError:
         """Why the graph did not go on."""
         return ModelError(
-            f"a node of the graph runs the tool {self.stopped!r} by itself, where nobody is asked and "
-            f"after a crash it would run again: it was not run. Let a ToolNode run it; or, if it "
-            f"changes nothing, say so: adopt(graph, effects={{{self.stopped!r}: 'read'}})"
+            f"a node of the graph runs the tool {self.stopped!r} by itself, where no person is "
+            "asked and it would run again after a crash: it was not run. Let a ToolNode run "
+            f"it; or, if it changes nothing, say so: adopt(graph, effects={{{self.stopped!r}: "
+            "'read'})"
         )

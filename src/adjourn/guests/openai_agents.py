@@ -187,7 +187,7 @@ class Team:
             chosen = await theirs.on_invoke_handoff(context, arguments)
             if chosen.name not in self._by_name:
                 raise ModelError(
-                    f"a handoff chose the agent {chosen.name!r}, which could not be found beforehand"
+                    f"a handoff chose the agent {chosen.name!r}, which was not known in advance"
                 )
             return self._by_name[chosen.name].held
 
@@ -404,7 +404,7 @@ class OpenAIAgentsGuest:
             raw: Any = item.raw_item
             if getattr(raw, "type", None) != "function_call":
                 raise ModelError(
-                    f"{self.name}: the provider wants to be allowed something that it runs "
+                    f"{self.name}: the provider asks for approval of something that it runs "
                     f"itself: {raw!r:.200}"
                 )
             parts.append(
@@ -529,7 +529,7 @@ async def _stopped_by_tools(agent: TheirAgent[Any], heard: HeardHistory, context
         names = cast("dict[str, Any]", behaviour).get("stop_at_tool_names", [])
         return next((result.content for result in results if result.tool in names), None)
     raise ModelError(
-        f"the agent {agent.name!r} has a function as tool_use_behavior=, which cannot be asked here"
+        f"the agent {agent.name!r} has a function as tool_use_behavior=, which is not supported here"
     )
 
 

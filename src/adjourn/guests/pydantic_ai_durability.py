@@ -174,7 +174,7 @@ class AdjournDurability(BaseDurabilityCapability[Any]):
         """See `BaseDurabilityCapability`."""
         if not self.name:
             raise InvalidDefinition(
-                "the agent has no name, by which its steps could be recorded: "
+                "the agent has no name to record its steps under: "
                 "Agent(…, name='support'), or AdjournDurability(name='support')"
             )
         recorded = RoleBasedOperationConfig(

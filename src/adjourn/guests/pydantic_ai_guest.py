@@ -82,10 +82,12 @@ def read(agent: AbstractAgent[Any, Any], terms: GuestToolTerms, *, deps: Any = N
     """Take an agent apart. `deps`: what its tools and prompts get as `ctx.deps`."""
     if _answers_for_itself(agent):
         raise InvalidDefinition(
-            f"the agent {agent.name!r} has a handler of deferred tool calls, which would answer its calls "
-            "where nobody is asked",
-            advice="take it out: a call that waits for approval is in the inbox, and one of an external "
-            "tool a question there",
+            f"the agent {agent.name!r} has a handler of deferred tool calls, which would "
+            "answer its calls without asking a person",
+            advice=(
+                "remove it: a call that waits for approval is an approval in the inbox, and a "
+                "call of an external tool is a question there"
+            ),
         )
     tools = PydanticAITools(agent, deps)
     return Guest(
@@ -376,7 +378,7 @@ class PydanticAITools:
         except CallDeferred:
             context.pause_for("external", {"tool": definition.name, "arguments": args})
         if answer is not True:
-            raise ToolFailed("not allowed: a person refused it")
+            raise ToolFailed("not allowed: a person denied it")
         return await self._run(definition.name, args, context, True)
 
     async def _run(

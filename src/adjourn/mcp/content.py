@@ -68,7 +68,7 @@ def _described(kind: str, media: str, data: str) -> dict[str, Any]:
     try:
         raw = base64.b64decode(data, validate=True)
     except (ValueError, binascii.Error):
-        return {"note": f"an {kind} that cannot be read, because it is not base64"}
+        return {"note": f"an {kind} that cannot be read: it is not base64"}
     if kind != "file" or media_type_of(raw):
         with suppress(Invalid):
             return {"file": File(raw, media)}

@@ -133,7 +133,7 @@ class McpServer:
         from mcp.shared.exceptions import MCPError
         from mcp_types import INVALID_PARAMS
 
-        raise MCPError(INVALID_PARAMS, f"there is no tool {params.name!r}")
+        raise MCPError(INVALID_PARAMS, f"tool {params.name!r} not found")
 
     async def _run(
         self, context: "ServerRequestContext[Any, Any]", params: "CallToolRequestParams"
@@ -181,13 +181,13 @@ class McpServer:
         if _meta(meta).get(RUN):
             raise NotAllowed(
                 "a run cannot decide: this call comes from a tool",
-                advice="people decide, from outside of the run",
+                advice="only people decide, from outside the run",
             )
         interrupt = await self._rt.interrupt(_string(arguments, "ref"))
         row = await self._rt.row(interrupt.run_id)
         if row is not None and row.labels.get(VIA) == "mcp":
             raise NotAllowed(
-                "this run was started over MCP, and whoever asks for something does not agree to it",
+                "this run was started over MCP, and the requester cannot approve it",
                 advice="decide in the console or at a terminal",
             )
         shown = _string(arguments, "digest")
@@ -258,7 +258,7 @@ OWN_TOOLS: dict[str, tuple[str, dict[str, Any], bool]] = {
         True,
     ),
     "adjourn_decide": (
-        "Record the decision of the person whom you act for. Ask them first.",
+        "Record the decision of the person you act for. Ask them first.",
         {
             "type": "object",
             "properties": {

@@ -61,7 +61,7 @@ class McpCall:
                     raise ToolFailed(content.error_text(found))
                 return content.recorded(found)
             if len(self._rounds) >= ROUNDS:
-                raise ToolFailed(f"the server has asked {ROUNDS} times and asks again")
+                raise ToolFailed(f"the server has already asked {ROUNDS} times")
             self._rounds.append(found)
             await self._context.save(self._rounds)
             await self._ask(self._rounds[-1])
@@ -152,7 +152,7 @@ class McpCall:
         if isinstance(error, MCPError) and error.code in (INVALID_PARAMS, METHOD_NOT_FOUND):
             return ToolFailed(said)  # it says that it did nothing
         session.is_lost = True
-        why = f"{self._tool.server} did not say what became of {self._tool.remote}: {said}"
+        why = f"{self._tool.server} did not say what happened to {self._tool.remote}: {said}"
         if self._tool.effect == Effect.READ:
             return ConnectionError(why)
         return InDoubt(why)

@@ -146,7 +146,7 @@ class McpTools:
         try:
             return await session.listed()
         except Exception as error:
-            log.info("%s: its session has gone (%s)", self.name, text_of(error))
+            log.info("%s: its session was lost (%s)", self.name, text_of(error))
             session.is_lost = True
         session = await self._session()
         return await session.listed()

@@ -13,8 +13,8 @@ LINK_ANSWERS: dict[str, Any] = {
     "description": "accept: the page was opened and what it asks for is done. decline: it was not.",
 }
 AGAIN = (
-    "The server cannot wait for the answer: the tool is called again from its beginning with it. "
-    "What it did before it asked may happen a second time."
+    "The server cannot wait for the answer: with the answer, the tool is called again from its "
+    "beginning. Its earlier actions may happen a second time."
 )
 
 
@@ -30,7 +30,7 @@ def asked(server: str, tool: str, params: dict[str, Any], again: bool) -> dict[s
     shown: dict[str, Any] = {"question": params.get("message", ""), "server": server, "tool": tool}
     if "url" in params:
         shown["url"] = params["url"]
-        shown["note"] = "Look at the address before you open it. Adjourn does not."
+        shown["note"] = "Check the address before you open it. Adjourn does not check it."
     if again:
         shown["again"] = AGAIN
     return shown

@@ -51,7 +51,7 @@ class ServedRun:
                     await self._rt.answer(interrupt, answer, by=self._by)
                     told = True
             except (Invalid, Conflict) as error:
-                log.info("run %s: an answer was not taken: %s", self._run.run_id, text_of(error))
+                log.info("run %s: an answer was not accepted: %s", self._run.run_id, text_of(error))
         if sent_away and not told:
             await self._until_changed(seq)
 
@@ -75,7 +75,7 @@ class ServedRun:
             try:
                 outcome = await self._run.wait(timeout=WAIT)
             except TimeoutError:
-                return self._said("it is still at work", {"status": "running"})
+                return self._said("it is still running", {"status": "running"})
             except RunFailed as failed:
                 return self._said(f"it has failed: {text_of(failed)}", {"status": "failed"}, True)
             if not isinstance(outcome, Paused):

@@ -120,7 +120,7 @@ def background(
     first, most = seconds(poll, "poll"), seconds(poll_at_most, "poll_at_most")
     if not 0 < first <= most:
         raise InvalidDefinition(
-            f"poll= must be more than 0 and at most poll_at_most=, got {poll!r} and {poll_at_most!r}"
+            f"poll= must be greater than 0 and at most poll_at_most=, got {poll!r} and {poll_at_most!r}"
         )
     from adjourn.models.pydantic_ai.background_responses import OpenAIBackground
 

@@ -34,7 +34,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
             value = getattr(self, name)
             if value is not None and not _is_amount(value):
                 raise InvalidDefinition(
-                    f"Price: {name}= must be a number of at least 0, for a million tokens, got {value!r:.80}"
+                    f"Price: {name}= must be a number of at least 0, per million tokens, got {value!r:.80}"
                 )
 
     def of(self, usage: Usage) -> float:

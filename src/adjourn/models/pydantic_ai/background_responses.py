@@ -30,7 +30,10 @@ class OpenAIBackground:
         if not isinstance(found, PydanticAIModel):
             raise InvalidDefinition(
                 f"background() takes the name of a model or a pydantic-ai model, got {model!r:.80}",
-                advice="an own model has submit, fetch and withdraw itself (adjourn.models.BackgroundModel)",
+                advice=(
+                    "a model of your own implements submit, fetch and withdraw "
+                    "(adjourn.models.BackgroundModel)"
+                ),
             )
         self._model, self._first, self._most = found, first, most
         self.honours_keys = honours_keys
@@ -88,7 +91,7 @@ class OpenAIBackground:
         except Exception as e:
             raise translate.failure(self.name, e) from e
         if not response.provider_response_id:
-            raise ModelError(f"{self.name} took the request and gave no id for it")
+            raise ModelError(f"{self.name} accepted the request but gave no id for it")
         return response.provider_response_id
 
     async def fetch(self, request: ModelRequest, id: str) -> Reply | ResponseEnd | None:
@@ -155,8 +158,8 @@ class OpenAIBackground:
             return await translate.continued(model, _suspended(model, id), PATIENCE)
         except exceptions.SuspendedResponseExpired:
             gone = (
-                f"{self.name}: the response {id} is not at the provider any more; "
-                "it may have been answered, and been paid for"
+                f"{self.name}: the response {id} is no longer at the provider; it may have been "
+                "answered, and charged"
             )
             return ResponseEnd(gone, "not_found")
         except Exception as e:

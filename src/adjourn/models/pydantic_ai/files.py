@@ -38,7 +38,7 @@ def check_taken(leaves: Iterable[ProviderModel], request: ModelRequest, name: st
             files.append(ref)
         elif not is_only_named(ref, request.messages):
             raise ModelError(
-                f"{name} was not asked: the bytes of {described(ref)} are not there",
+                f"{name} was not called: the bytes of {described(ref)} are missing",
                 kind="missing_file",
             )
     if not files:
@@ -98,7 +98,7 @@ def contents(parts: Sequence[Any], files: Mapping[str, bytes]) -> list[theirs.Us
         if isinstance(part, str):
             found.append(part)
         elif part[FILE] not in files:
-            found.append(f"{described(part)}: its bytes are not there")
+            found.append(f"{described(part)}: its bytes are missing")
         else:
             found.append(
                 theirs.BinaryContent(

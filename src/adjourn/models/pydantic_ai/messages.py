@@ -43,7 +43,7 @@ from adjourn.errors import Invalid, ModelError
 from adjourn.models.provider_status import classified, retry_after
 from adjourn.models.pydantic_ai.files import check_taken, our_file, prompt, result, their_file
 
-GO_ON = "You were interrupted here. Please go on."
+GO_ON = "You were interrupted here. Please continue."
 """Said for the user after a thought that was cut off: providers want the last word to be somebody
 else's."""
 
@@ -280,7 +280,7 @@ def delta(event: object) -> Delta | None:
 
 _NO_ANSWER = {
     "content_filter": "the provider's content filter refused it; change what is asked",
-    "length": "its token limit was reached before the first word; raise max_tokens in the settings",
+    "length": "its token limit was reached before it answered; raise max_tokens in the settings",
 }
 _NOT_KEPT = (
     *("parts", "usage", "model_name", "model_id", "timestamp", "kind", "run_id", "conversation_id"),
@@ -293,7 +293,7 @@ def reply(response: theirs.ModelResponse, request: ModelRequest, name: str) -> R
     can be told apart."""
     if response.state == "suspended":
         raise ModelError(
-            f"{name} answered with a job to wait for; take it with model=background(…) of adjourn.models"
+            f"{name} answered with a background job; use model=background(…) of adjourn.models"
         )
     if response.state != "complete":
         raise ModelError(

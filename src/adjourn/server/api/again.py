@@ -20,7 +20,7 @@ from adjourn.views.api_answers import RunRef
     size=MAX_BODY,
 )
 async def run_again(c: ApiRequest) -> Any:
-    """A new run that begins as this one did, with the same input or another."""
+    """Start this run again from its beginning, with the same input or another."""
     run = await c.rt.get(c.path["run_id"])
     old, session = await c.app.place_of(run.id), ""
     if c.body.get("same_session", False):

@@ -36,7 +36,7 @@ PAGE = 500
 
 @operation("GET /runs/{run_id}/audit", "read", AUDIT, query=LINES)
 async def get_run_audit(c: ApiRequest) -> Any:
-    """Who wanted what of it."""
+    """The audit lines of a run."""
     run, limit = c.path["run_id"], c.query.get("limit", 100)
     items = await entries_of(c.rt.store, run, c.query.get("after", 0), limit)
     # a run that was pruned has an audit, one that never was has none

@@ -16,7 +16,7 @@ from adjourn.views.fork_preview import ForkPreview, fork_preview
     query={"at": AFTER, "answers": {"enum": ["reopen", "keep"]}},
 )
 async def preview_fork(c: ApiRequest) -> Any:
-    """What a fork would inherit as done, and what it may do a second time."""
+    """What a fork would inherit as done, and what it may repeat."""
     run = c.path["run_id"]
     records = check_content(run, await c.rt.store.load(run))
     return fork_preview(records, c.query.get("at", 0), c.query.get("answers", "reopen"))

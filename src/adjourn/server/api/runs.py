@@ -204,7 +204,7 @@ async def preview_cancel(c: ApiRequest) -> Any:
 
 @operation("GET /runs/{run_id}/again-preview", "read", ref(AgainPreview))
 async def preview_again(c: ApiRequest) -> Any:
-    """What a second run may do again."""
+    """Effects that a second run may repeat."""
     return await (await c.rt.get(c.path["run_id"])).again_preview()
 
 
@@ -321,7 +321,7 @@ async def cancel_run(c: ApiRequest) -> Any:
 
 @run_verb("erase", "admin", ref(ErasureView), thing(("reason",), reason=NAME, whole=FLAG))
 async def erase_run(c: ApiRequest) -> Any:
-    """Erase everything that was in it; it must have ended."""
+    """Erase a run's content; it must have ended."""
     run = await c.rt.get(c.path["run_id"])
     if c.body.get("whole", False) and not c.who.may_everywhere("admin"):
         raise NotAllowed("a whole conversation is erased by an admin of everything")
@@ -358,7 +358,7 @@ async def accept_run(c: ApiRequest) -> Any:
     size=MAX_BODY,
 )
 async def say_to_run(c: ApiRequest) -> Any:
-    """Tell the agent something."""
+    """Send the agent a message."""
     run = await c.rt.get(c.path["run_id"])
     abandon = c.body.get("abandon", False)
     said = given_files(c.body["text"])
