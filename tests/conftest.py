@@ -57,9 +57,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Every test that was read stays to the end: the collector need not go through them again and again."""
+    """Every test that was read stays to the end: the collector need not go through them again and again,
+    and it comes less often: a tenth of the suite's time was its."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 @pytest.fixture(scope="session")
