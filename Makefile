@@ -47,7 +47,7 @@ test-pythons:
 	@.ci/test-pythons $(ARGS)
 
 crash: $(VENV)/.dev postgres
-	$(BIN)/python -m pytest -q tests/crash tests/runtime/test_soak.py tests/server/test_schemathesis.py -m crash $(ARGS)
+	$(BIN)/python -m pytest -q tests --ignore tests/engines --ignore tests/stores/postgres -m crash $(ARGS)
 
 # 200 runs over four workers of each engine on each store, while workers, engines and databases are killed; a cluster of
 # Restate that loses its nodes; 500 connections to PostgreSQL that are cut.

@@ -167,6 +167,18 @@ def test_whatever_checks_elsewhere_only_calls_the_makefile(path: Path) -> None:
     assert "://" not in path.read_text("utf-8")
 
 
+def test_every_long_campaign_runs_with_one_of_two_targets() -> None:
+    crash, fleet = (
+        next(
+            line for line in (ROOT / "Makefile").read_text("utf-8").splitlines() if "-m crash" in line and word in line
+        )
+        for word in ("--ignore", "ADJOURN_KEEP_FIGURES")
+    )
+    left_out = re.findall(r"--ignore (\S+)", crash)
+    assert re.findall(r" (tests\S*)", crash) == ["tests", *left_out]
+    assert re.findall(r" (tests\S*)", fleet) == left_out
+
+
 @pytest.mark.parametrize(
     "name", ["README.md", "CONTRIBUTING.md", "AGENTS.md", "Makefile", ".github/pull_request_template.md"]
 )
