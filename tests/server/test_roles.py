@@ -10,7 +10,7 @@ from tests.server.world import ROLES, Client, at
 from adjourn.server import Serving, Users
 from adjourn.server.api.operations import OPERATIONS
 from adjourn.server.api_request import Operation
-from adjourn.server.rights import Identity
+from adjourn.server.identity import Identity
 from adjourn.views.words import RIGHTS
 
 MAY = {

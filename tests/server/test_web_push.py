@@ -16,9 +16,9 @@ from adjourn.errors import Invalid
 from adjourn.server import NotificationSender, Serving, Users, add_chat
 from adjourn.server.api.own_notifications import USUAL
 from adjourn.server.authentication import identity_of
+from adjourn.server.identity import Identity
 from adjourn.server.notifications.own_delivery import VAPID, fitting, held_until, quiet_until, waits_for, wants
 from adjourn.server.notifications.web_push import LARGEST, VapidKey, check_keys, encrypted
-from adjourn.server.rights import Identity
 from adjourn.stores.item_note import ItemMark
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.outbox import TOPICS, Endpoint

@@ -23,7 +23,7 @@ from adjourn.agent.toolset import find_tools
 from adjourn.core.action_digest import digest
 from adjourn.core.background import TRIES, wait_for
 from adjourn.core.codec import text_of
-from adjourn.core.conversation_state import Submission
+from adjourn.core.conversation_effects import Submission
 from adjourn.core.messages import ModelRequest, Reply
 from adjourn.core.plan import Step
 from adjourn.core.record_parts import BackgroundRequest

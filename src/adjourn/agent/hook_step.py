@@ -15,7 +15,7 @@ from adjourn.agent.tool import Tool
 from adjourn.bodies.async_or_sync import is_async
 from adjourn.core.call import WITHHELD, Call
 from adjourn.core.codec import error_text, legible, plain
-from adjourn.core.conversation_state import input_text
+from adjourn.core.conversation_effects import input_text
 from adjourn.core.ids import StepId, StepIdKind, is_undo
 from adjourn.core.messages import Message, UserMessage
 from adjourn.core.plan import Step

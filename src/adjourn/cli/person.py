@@ -17,7 +17,8 @@ from adjourn.stores.address import is_postgres
 from adjourn.stores.item_note import GROUP
 
 if TYPE_CHECKING:
-    from adjourn.server.rights import Identity, Right
+    from adjourn.server.identity import Identity
+    from adjourn.server.rights import Right
     from adjourn.server.users import Users
 
 KEY = "ADJOURN_KEY"

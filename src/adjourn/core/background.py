@@ -17,7 +17,7 @@ from adjourn.core.record_parts import RINGS
 from adjourn.core.status import Status
 
 if TYPE_CHECKING:
-    from adjourn.core.conversation_state import Submission
+    from adjourn.core.conversation_effects import Submission
     from adjourn.core.plan import Plan
     from adjourn.core.state import State
 

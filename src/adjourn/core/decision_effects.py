@@ -9,7 +9,7 @@ from adjourn.core import records as r
 from adjourn.core.action_digest import action_digest, question_digest
 from adjourn.core.approval_votes import gate_of, is_filled, votes_of
 from adjourn.core.call import Call, Phase, UndoState, VerifyAnswer, answers_of, had_begun
-from adjourn.core.conversation_state import refused
+from adjourn.core.conversation_effects import refused
 from adjourn.core.decision import INSTEAD, LARGEST_EXTENSION, chosen, is_instead, says_yes
 from adjourn.core.ids import StepId
 from adjourn.core.record_parts import CancelCause

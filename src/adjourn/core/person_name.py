@@ -3,10 +3,6 @@
 from collections.abc import Iterable
 from functools import lru_cache
 
-from adjourn.errors import NotAllowed, bare
-
-OWN_REQUESTS = "an agent cannot decide its own requests"
-
 
 @lru_cache(maxsize=4096)
 def person(name: str) -> str:
@@ -32,16 +28,3 @@ def is_known(name: str, names: Iterable[str]) -> bool:
     """Whether somebody of these names is this person."""
     who = person(name)
     return who in map(person, names)
-
-
-def check_outsider(by: str, machines: Iterable[str], why: str = OWN_REQUESTS) -> None:
-    """Raise `NotAllowed` if a word comes from the run itself or from one of its agents, in whatever
-    spelling.
-
-    Args:
-        by: whose word it is.
-        machines: the id of the run, and the names of its agents.
-        why: what only others may do.
-    """
-    if by.startswith("@") or is_known(by, machines):
-        raise NotAllowed(f"{bare(by)} is this run or its agent; {why}")

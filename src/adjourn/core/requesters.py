@@ -1,8 +1,10 @@
-"""Who asked: everybody who shaped a run by what they said or decided."""
+"""Who asked: everybody who shaped a run by what they said or decided; nobody decides what they asked
+for."""
 
 from collections.abc import Iterable
 
 from adjourn.core.decision import chosen, is_instead
+from adjourn.core.person_name import is_known
 from adjourn.core.records import (
     AnyRecord,
     Asked,
@@ -14,8 +16,10 @@ from adjourn.core.records import (
     Started,
     Suspended,
 )
+from adjourn.errors import NotAllowed, bare
 
 Requesters = frozenset[str]
+OWN_REQUESTS = "an agent cannot decide its own requests"
 
 
 def shapes(record: AnyRecord, kind: str = "question") -> str:
@@ -56,3 +60,16 @@ def requesters(records: Iterable[AnyRecord]) -> Requesters:
         if isinstance(record, Started | Forked):
             found.update(record.requesters)
     return frozenset(found)
+
+
+def check_outsider(by: str, machines: Iterable[str], why: str = OWN_REQUESTS) -> None:
+    """Raise `NotAllowed` if a word comes from the run itself or from one of its agents, in whatever
+    spelling.
+
+    Args:
+        by: whose word it is.
+        machines: the id of the run, and the names of its agents.
+        why: what only others may do.
+    """
+    if by.startswith("@") or is_known(by, machines):
+        raise NotAllowed(f"{bare(by)} is this run or its agent; {why}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core import conversation_state as conversation
+from adjourn.core import conversation_effects as conversation
 from adjourn.core import doubt, record_effects
 from adjourn.core import flow_events as events
 from adjourn.core import records as r
@@ -30,7 +30,7 @@ from adjourn.core.call import (
     registered,
 )
 from adjourn.core.chapter import begun
-from adjourn.core.conversation_state import Submission, input_message, input_text, root_thread
+from adjourn.core.conversation_effects import Submission, input_message, input_text, root_thread
 from adjourn.core.decision_effects import DECIDED, LOST, is_settled, lapsed, memo_of
 from adjourn.core.done_calls import Effects
 from adjourn.core.flow_fold import FlowFold

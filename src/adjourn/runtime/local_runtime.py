@@ -22,11 +22,11 @@ from adjourn.runtime.definition import Definition
 from adjourn.runtime.next_turn import next_turn
 from adjourn.runtime.program_choice import Fitness, check_resources
 from adjourn.runtime.resumption import Continuation, Prepared, prepare
+from adjourn.runtime.run_worker import RunWorker
 from adjourn.runtime.runtime import Runtime
 from adjourn.runtime.slots import Slots
 from adjourn.runtime.state_cache import Folded
 from adjourn.runtime.waiters import is_resting, shown
-from adjourn.runtime.worker_protocol import RunWorker
 from adjourn.stores.memory.store import MemoryStore
 from adjourn.stores.protocol import Lease
 

@@ -13,7 +13,7 @@ from adjourn.stores.protocol import Store
 
 if TYPE_CHECKING:
     from adjourn.runtime.run import Run
-    from adjourn.runtime.worker_protocol import RunWorker
+    from adjourn.runtime.run_worker import RunWorker
 
 _SERVED: ContextVar[str] = ContextVar("adjourn_served", default="")
 

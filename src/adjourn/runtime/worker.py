@@ -27,10 +27,10 @@ from adjourn.runtime.advance_result import Advanced, Budget, Busy, Rested
 from adjourn.runtime.advancer import Advancer
 from adjourn.runtime.announcer import EVERY, Announcer
 from adjourn.runtime.program_choice import Fitness
+from adjourn.runtime.run_worker import RunWorker
 from adjourn.runtime.slots import Slots
 from adjourn.runtime.state_cache import BYTES, Folded
 from adjourn.runtime.waiters import Waiter, Waiters, rest
-from adjourn.runtime.worker_protocol import RunWorker
 from adjourn.stores.fleet import WorkerCard
 from adjourn.stores.protocol import Filter, Lease, Store
 from adjourn.stores.run_row import RunRow

@@ -17,8 +17,9 @@ from adjourn.errors import Invalid, InvalidAnswer
 from adjourn.runtime.open_runtime import serving
 from adjourn.runtime.runtime import Runtime
 from adjourn.server.idempotency_key import idempotency_key
+from adjourn.server.identity import Identity
 from adjourn.server.problem import Problem
-from adjourn.server.rights import Identity, Right
+from adjourn.server.rights import Right
 from adjourn.server.schemas import COMPONENTS, Schema
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from adjourn.server.api_request import Operation, answered
 from adjourn.server.app_state import AppState
 from adjourn.server.authentication import Guard
 from adjourn.server.front_ends.endpoints import FRONT_ENDS
+from adjourn.server.identity import Identity
 from adjourn.server.model_webhooks import WEBHOOK, model_webhook
 from adjourn.server.notifications.sender import NotificationSender
 from adjourn.server.oidc_login import LOGIN, oidc_page
@@ -27,7 +28,6 @@ from adjourn.server.openapi import API, openapi
 from adjourn.server.probes import METRICS, PROBES, metrics, probed
 from adjourn.server.problem import Problem, not_allowed, problem, respond
 from adjourn.server.request_checks import check_host, check_length, check_origin, check_page
-from adjourn.server.rights import Identity
 from adjourn.server.routing import Routes, segments
 from adjourn.server.run_access import check_reach
 from adjourn.server.security_headers import HEADERS, transport_security

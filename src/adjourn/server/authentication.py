@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 
 from adjourn.server.client_address import TrustedProxies
+from adjourn.server.identity import Identity
 from adjourn.server.problem import Problem
 from adjourn.server.rate_limit import FailedLogins, RateLimit, client_of
 from adjourn.server.request_checks import OTHER_NAME, hosts_of, plain_origin
-from adjourn.server.rights import Identity
 from adjourn.server.users import SESSION_IDLE, SESSION_LIFE, User, Users
 
 if TYPE_CHECKING:

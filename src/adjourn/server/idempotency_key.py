@@ -3,7 +3,7 @@
 from starlette.requests import Request
 
 from adjourn.errors import Invalid
-from adjourn.server.rights import Identity
+from adjourn.server.identity import Identity
 from adjourn.server.schemas import Schema
 
 KEY: Schema = {"type": "string", "maxLength": 200, "pattern": "^[ -~]*$"}

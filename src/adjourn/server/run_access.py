@@ -12,8 +12,9 @@ from adjourn.errors import AdjournError, NotAllowed, UnknownInterrupt, UnknownRu
 from adjourn.runtime.run_list import with_search
 from adjourn.server.api_request import ApiRequest, Operation
 from adjourn.server.change_feed import Change, ChangeFeed
+from adjourn.server.identity import Identity
 from adjourn.server.problem import Problem
-from adjourn.server.rights import Identity, Right, RunPlace
+from adjourn.server.rights import Right, RunPlace
 from adjourn.stores.protocol import Filter, Halt
 from adjourn.stores.run_row import RunRow
 from adjourn.stores.tenant_store import TENANT

@@ -1,7 +1,7 @@
 """Who may decide about a run."""
 
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.person_name import check_outsider
+from adjourn.core.requesters import check_outsider
 from adjourn.server.api_request import ApiRequest
 
 

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from adjourn.runtime.runtime import Runtime
 from adjourn.server.api_request import KB, ApiRequest, answered, operation
 from adjourn.server.authentication import set_cookie
-from adjourn.server.rights import Identity
+from adjourn.server.identity import Identity
 from adjourn.server.schemas import KEY, ref, thing
 from adjourn.stores.address import file_of, is_postgres, without_password
 from adjourn.views.api_answers import DONE, Me, Ok

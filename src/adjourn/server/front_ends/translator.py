@@ -4,7 +4,7 @@ events, with the same ids."""
 from collections.abc import Iterator
 
 from adjourn.core.call import Call, Phase
-from adjourn.core.conversation_state import input_text
+from adjourn.core.conversation_effects import input_text
 from adjourn.core.decision import word_of
 from adjourn.core.ids import StepId, StepIdKind, call_number, ref_of, tool_call_id, turn_id
 from adjourn.core.messages import Thinking, calls_of, text_of

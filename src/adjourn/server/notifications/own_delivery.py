@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import UnknownRun
+from adjourn.server.identity import Identity
 from adjourn.server.notifications import webhook as outlet
 from adjourn.server.notifications.web_push import LARGEST, VapidKey, encrypted, to_base64
-from adjourn.server.rights import Identity
 from adjourn.server.run_access import place_of, visible_halts
 from adjourn.stores.item_note import GROUP, NO_MARK, ItemMark
 from adjourn.stores.outbox import Endpoint

@@ -14,7 +14,7 @@ from adjourn.core.codec import legible
 from adjourn.core.decision import INSTEAD, chosen, is_instead, says_yes, word_of
 from adjourn.core.files import MARK
 from adjourn.core.ids import local_event, public_id
-from adjourn.core.person_name import check_outsider, is_known
+from adjourn.core.person_name import is_known
 from adjourn.core.record_codec import dump, parse
 from adjourn.core.record_effects import Commands, Together
 from adjourn.core.record_parts import ApprovalSlot, stamped
@@ -32,6 +32,7 @@ from adjourn.core.records import (
     Said,
     Started,
 )
+from adjourn.core.requesters import check_outsider
 from adjourn.core.signatures import SEALED
 from adjourn.core.standing_decision import stands
 from adjourn.core.status import CANCELS, ENDED, Status, after

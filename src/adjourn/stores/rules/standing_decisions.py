@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from adjourn.core.authority import standing_flaw
 from adjourn.core.decision import chosen, is_instead, says_yes, word_of
 from adjourn.core.ids import public_id
-from adjourn.core.person_name import check_outsider
 from adjourn.core.records import Asked, Decided, Revoked
+from adjourn.core.requesters import check_outsider
 from adjourn.core.signatures import Trust, is_genuine
 from adjourn.core.standing_decision import (
     STANDS,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from adjourn.core.conversation_state import input_message, input_text, root_thread
+from adjourn.core.conversation_effects import input_message, input_text, root_thread
 from adjourn.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from adjourn.core.record_parts import BackgroundRequest, Sent
 from adjourn.core.records import (
