@@ -43,7 +43,7 @@ async def test_without_a_session_a_wrong_link_says_so_and_asks_for_a_key(browser
     context = await browser.new_context()
     page = await context.new_page()
     await page.goto(f"{on.url}/#token={key}")
-    await expect(page.locator("[data-link]")).to_contain_text("not of this start", timeout=LIMIT * 1000)
+    await expect(page.locator("[data-link]")).to_contain_text("an earlier start of the server", timeout=LIMIT * 1000)
     assert await name_of(page) == ""
     assert key not in page.url
     await context.close()

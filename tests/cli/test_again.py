@@ -42,7 +42,7 @@ def test_the_same_id_starts_it_once_and_json_says_what_was_started(adjourn: Run,
 
 def test_without_its_program_it_says_which_one_is_missing(adjourn: Run, waiting: str) -> None:
     said = adjourn("again", waiting)
-    assert said.code == 2 and "the program 'refunds' of run" in said.err
+    assert said.code == 2 and "the agent or flow 'refunds' of run" in said.err
     assert "APP.PY:refunds" in said.err
     other = adjourn("again", waiting, f"{SHOP}:sender")
     assert other.code == 2 and "is a run of 'refunds', and this is 'sender'" in other.err

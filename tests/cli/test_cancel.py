@@ -48,7 +48,7 @@ def test_at_a_terminal_it_shows_what_would_be_undone_and_asks(terminal: AtTermin
     pty = terminal("cancel", run, "--by", "ana")
     pty.see("undo  refund")
     pty.answer(f"Cancel {run} and undo 1?", "no")
-    pty.see("was left as it is")
+    pty.see("was not changed")
     assert pty.end() == 2 and records() == before
     pty = terminal("cancel", run, "--by", "ana")
     pty.answer(f"Cancel {run} and undo 1?", "yes")
@@ -73,7 +73,7 @@ def test_what_has_changed_while_a_person_read_is_shown_and_asked_again(
     pty.see("› ")
     pty.type("yes")
     pty.see("cancelling")
-    assert pty.end() == 0, "it is being cancelled already, so nothing is left to ask"
+    assert pty.end() == 0, "it is already being cancelled, so nothing is left to ask"
 
 
 def test_an_erasure_and_a_retry_can_be_tried_dry(adjourn: Run) -> None:

@@ -182,12 +182,12 @@ def test_the_version_is_an_option_too(adjourn: Run) -> None:
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("rnus", "No such command 'rnus'. Did you mean 'runs'?"),
+        ("rnus", "Unknown command 'rnus'. Did you mean 'runs'?"),
         ("aprove 1", "Did you mean 'approve'?"),
         ("runs --limt 3", "No such option: --limt. Did you mean --limit?"),
         ("db chek", "Did you mean 'check'?"),
         ("help rnus", "Did you mean 'runs'?"),
-        ("qqqq", "No such command 'qqqq'."),
+        ("qqqq", "Unknown command 'qqqq'."),
     ],
 )
 def test_a_wrong_word_is_answered_with_the_right_one(typed: str, said: str, adjourn: Run) -> None:

@@ -15,7 +15,7 @@ def test_it_prints_what_differs_and_which_run_alone_has_a_step(adjourn: Run) -> 
     asyncio.run(advance(shop.refunds, run=first))
     said = adjourn("compare", first, second)
     assert said.code == 0, said.err
-    assert f"- {first}" in said.out and f"+ {second}" in said.out and "then they part" in said.out
+    assert f"- {first}" in said.out and f"+ {second}" in said.out and "then they differ" in said.out
     assert "~ " in said.out and "status: completed → waiting" in said.out
     assert "get_order" not in said.out and "get_order" in adjourn("compare", first, second, "--all").out
     assert adjourn("compare", first, second, "--json").json["left"]["run_id"] == first

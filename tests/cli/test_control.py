@@ -100,8 +100,8 @@ def test_what_is_done_already_is_not_done_again_and_said(adjourn: Run, waiting: 
     assert said.code == 0 and said.err == f"Nothing to do: run:{waiting} was not on hold.\n"
     assert adjourn("cancel", waiting, "--by", "ana").err == ""
     said = adjourn("cancel", waiting, "--by", "ben")
-    assert said.code == 0 and said.err.startswith("Nothing to do: it is being cancelled already")
-    assert f"{waiting} is being cancelled already" in adjourn("cancel", waiting, "--dry-run").out
+    assert said.code == 0 and said.err.startswith("Nothing to do: it is already being cancelled")
+    assert f"{waiting} is already being cancelled" in adjourn("cancel", waiting, "--dry-run").out
     told = [(x["verb"], x["refused"]) for x in adjourn("audit", "--json").json if x["verb"] != "start"]
     assert told == [
         ("cancel", "it is cancelling already"), ("cancel", ""),

@@ -87,8 +87,8 @@ def test_a_backup_is_restored_and_the_way_back_is_printed(adjourn: Run, waiting:
     doctor = adjourn("doctor")
     assert "1 run paused since a backup was restored" in doctor.out
     assert adjourn("db", "check").code == 0
-    [back] = [line for line in said.err.splitlines() if line.startswith("The way back: ")]
-    subprocess.run(back.removeprefix("The way back: "), shell=True, check=True)
+    [back] = [line for line in said.err.splitlines() if line.startswith("To undo this: ")]
+    subprocess.run(back.removeprefix("To undo this: "), shell=True, check=True)
     assert "after the backup" in adjourn("show", waiting).out
     assert "restored" not in adjourn("doctor").out
 
@@ -113,7 +113,7 @@ def test_a_backup_that_cannot_be_restored_changes_nothing(adjourn: Run, waiting:
 def test_restoring_makes_a_database_where_there_is_none(adjourn: Run, waiting: str) -> None:
     adjourn("db", "backup", "copy.db")
     said = adjourn("db", "restore", "copy.db", "--db", "new.db")
-    assert said.code == 0 and "way back" not in said.err
+    assert said.code == 0 and "to undo this" not in said.err
     assert adjourn("db", "check", "--db", "new.db").code == 0
 
 

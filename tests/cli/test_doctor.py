@@ -127,7 +127,7 @@ def test_a_run_whose_worker_died(adjourn: Run) -> None:
         worker.kill()
         worker.wait(SECONDS)
     found = findings(adjourn)["died"]
-    assert "ship-1 was left by a worker that died" in found["text"]
+    assert "the worker of run ship-1 died" in found["text"]
 
 
 def test_failures_halts_and_the_letters_of_a_server(adjourn: Run) -> None:
@@ -145,7 +145,7 @@ def test_failures_halts_and_the_letters_of_a_server(adjourn: Run) -> None:
     found = findings(adjourn)
     assert found["failed"]["details"] == {"count": 1} and "adjourn runs --status failed" in found["failed"]["advice"]
     assert "halted" in found["halt"]["text"]
-    assert "1 dead letter, the last for ops: 410 Gone" in found["letters"]["text"]
+    assert "1 undelivered notification, the last for ops: 410 Gone" in found["letters"]["text"]
 
 
 def test_nobody_who_could_decide(adjourn: Run) -> None:

@@ -44,7 +44,7 @@ async def test_the_doctor_says_that_an_engine_is_told_of_runs_and_none_is_named(
     async with Runtime(MemoryStore()) as rt:
         assert await engine(rt) == []
         await rt.store.waking(True)
-        assert "ADJOURN_ENGINE names none" in (await engine(rt))[0].text
+        assert "ADJOURN_ENGINE is not set here" in (await engine(rt))[0].text
         monkeypatch.setenv("ADJOURN_ENGINE", "tempral")
         assert "unknown engine" in (await engine(rt))[0].text
 

@@ -20,7 +20,7 @@ from adjourn.core.records import Returned
 
 __all__ = ["hall", "restate", "temporal"]  # fixtures
 
-SWEPT = "without the engine"
+SWEPT = "the engine did not wake it"
 """What a worker logs of a run that its sweep has found."""
 
 
@@ -45,7 +45,7 @@ def server(engine: dict[str, str], db: str) -> Iterator[None]:
         finally:
             one.send_signal(signal.SIGTERM)
             _, said = one.communicate(timeout=SECONDS)
-    assert "Stopped. Nothing is lost." in said
+    assert "Server stopped. All runs are saved." in said
 
 
 def stopped(one: "subprocess.Popen[str]") -> str:

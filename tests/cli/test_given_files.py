@@ -122,7 +122,7 @@ def test_a_file_alone_is_an_input_and_a_named_one_is_a_field_of_it(adjourn: Run)
 def test_run_takes_files_as_start_does(adjourn: Run) -> None:
     assert adjourn("run", f"{HERE}blind", "Read it.", "--file", "a=b.pdf").out == "Read.\n"
     said = adjourn("run", f"{HERE}blind", "--resume", "x", "--file", "a.png")
-    assert said.code == 2 and "Leave INPUT, --file" in said.err
+    assert said.code == 2 and "Remove INPUT, --file" in said.err
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_run_takes_files_as_start_does(adjourn: Run) -> None:
         (("--file", "."), "'.' cannot be read: Is a directory"),
         (("--file", "empty.png"), "'empty.png' cannot be given: a file is empty"),
         (("--file", "wrong.png"), "'wrong.png' cannot be given: a file is given as image/png, and its bytes are not"),
-        (("x", "--file", "proof=a.png"), "INPUT is no object, and --file proof= names a field"),
+        (("x", "--file", "proof=a.png"), "INPUT is not an object, but --file proof= names a field"),
         (('{"a": 1}', "--data", "--file", "a.png"), "does not say which field it is"),
         (('{"a": 1}', "--data", "--file", "a=a.png"), "INPUT has 'a' already"),
         (("--file", "a=a.png", "--file", "notes"), "for each of them, or for none"),
@@ -169,7 +169,7 @@ def test_files_are_said_with_words_or_alone(adjourn: Run) -> None:
     assert asyncio.run(blobs(run)) == {Image(PNG).digest, Document(b"a note", "text/plain").digest}
     nothing, named = adjourn("say", run), adjourn("say", run, "--file", "a=a.png")
     assert nothing.code == 2 and "TEXT is missing" in nothing.err
-    assert named.code == 2 and "what is said has no fields" in named.err
+    assert named.code == 2 and "a message has no fields" in named.err
 
 
 def test_a_question_is_answered_with_a_file(adjourn: Run) -> None:

@@ -33,10 +33,10 @@ def test_ctrl_c_is_as_in_the_guide(terminal: AtTerminal, monkeypatch: pytest.Mon
     reached("healthy")
     pty.see("wait_healthy")
     pty.interrupt()
-    pty.see("it pauses by itself")
+    pty.see("it will pause")
     pty.see("pausing…")
     pty.interrupt()
-    pty.see("The undo list is safe")
+    pty.see("The list of undos is saved")
     Path("healthy").touch()
     assert pty.end() == 4
     shown, wanted = screen(pty.text), block("guides/command-line.md", "text ctrl-c")

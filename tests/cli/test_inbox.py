@@ -104,7 +104,7 @@ def test_a_number_without_a_list_is_not_guessed(adjourn: Run) -> None:
     asyncio.run(begin(shop.refunds))
     asyncio.run(begin(shop.refunds))
     said = adjourn("approve", "1")
-    assert said.code == 2 and "Look first: adjourn inbox" in said.err
+    assert said.code == 2 and "List them first: adjourn inbox" in said.err
 
 
 def test_a_run_with_two_open_must_be_told_which(adjourn: Run) -> None:
@@ -164,7 +164,7 @@ def test_keys_typed_before_the_question_are_thrown_away(terminal: AtTerminal, ad
     pty = terminal("inbox", waiting, "--by", "ana")
     pty.type("a\nyes")  # before anything was drawn
     pty.answer("ater  ?", "later")
-    pty.see("Left as it is.")
+    pty.see("Not changed.")
     assert pty.end() == 3
     assert adjourn("inbox", waiting, "--json").json["status"] == "open"
 

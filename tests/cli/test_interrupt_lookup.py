@@ -112,7 +112,7 @@ def test_a_cancel_by_a_beginning_asks_at_a_terminal(terminal: AtTerminal, adjour
     for typed in ("no", "\x04"):
         pty = terminal("cancel", "order-13", "--by", "ana")
         pty.answer("Cancel order-130 and undo nothing?", typed)
-        pty.see("was left as it is")
+        pty.see("was not changed")
         assert pty.end() == 2 and journals() == before
     pty = terminal("cancel", "order-13", "--by", "ana")
     pty.answer("Cancel order-130 and undo nothing?", "yes")

@@ -44,7 +44,7 @@ def test_where_there_are_users_only_they_and_their_groups_are_given_an_item(
     monkeypatch.setenv("ADJOURN_KEY", key)
     for to in ("anna", "vic", "group:finances"):
         said = adjourn("assign", waiting, to)
-        assert said.code == 2 and "there is no person who may decide" in said.err, to
+        assert said.code == 2 and "person who can decide" in said.err, to
     assert "Did you mean 'ana'?" in adjourn("assign", waiting, "anna").err
     for to in ("ana", "group:finance"):
         assert adjourn("assign", waiting, to).code == 0

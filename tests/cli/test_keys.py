@@ -40,7 +40,7 @@ def test_wrong_input_is_told(adjourn: Run) -> None:
     before = Path("server.key").read_bytes()
     for words, why in (
         (["new", "server.key"], "exists already"),
-        (["new", "other.key", "--group", "leads"], "--group goes with --person"),
+        (["new", "other.key", "--group", "leads"], "--group needs --person"),
         (["new", "nowhere/server.key"], "cannot be written"),
         (["show", "nothing.key"], "cannot be read"),
         (["require"], "there is no database"),

@@ -14,22 +14,22 @@ ROOM = "https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIde
 def test_a_room_is_added_listed_without_its_secret_and_removed(adjourn: Run, waiting: str) -> None:
     assert adjourn("notify", "list").out == ""
     said = adjourn("notify", "add", "ops", ROOM, "--topic", "interrupt.opened")
-    assert said.code == 0 and "ops is told from now on." in said.out and "adjourn notify test ops" in said.err
+    assert said.code == 0 and "Endpoint ops added." in said.out and "adjourn notify test ops" in said.err
     [told] = adjourn("notify", "list", "--json").json
     assert (told["name"], told["url"], told["topics"]) == ("ops", "https://hooks.slack.com…", ["interrupt.opened"])
     assert "TIiajkd" not in adjourn("notify", "list").out
     again = adjourn("notify", "add", "ops", ROOM)
     assert again.code != 0 and "adjourn notify remove ops" in again.err
-    assert adjourn("notify", "remove", "ops").out.strip() == "ops is told nothing more."
+    assert adjourn("notify", "remove", "ops").out.strip() == "Endpoint ops removed."
     gone = adjourn("notify", "remove", "ops")
-    assert gone.code != 0 and "`adjourn notify list` shows who is told" in gone.err
+    assert gone.code != 0 and "`adjourn notify list` lists all endpoints" in gone.err
 
 
 def test_a_webhook_gets_a_secret_that_is_printed_once(adjourn: Run, waiting: str) -> None:
     secret = adjourn("notify", "add", "hook", "https://hooks.example/x", "--json").json["secret"]
     assert secret.startswith("whsec_") and secret not in adjourn("notify", "list", "--json").out
     mine = adjourn("notify", "add", "mine", "https://hooks.example/x", "--person", "ana")
-    assert mine.code != 0 and "belongs to no single person" in mine.err
+    assert mine.code != 0 and "cannot belong to one person" in mine.err
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_webhook_gets_a_secret_that_is_printed_once(adjourn: Run, waiting: str
         (("add", "room", "carrier-pigeon://loft"), "Apprise has no service"),
         (("add", "hook", "https://127.0.0.1/"), "not a public address"),
         (("add", "room", ROOM, "--topic", "lunch"), "One of: interrupt.opened"),
-        (("test", "nobody-here"), "`adjourn notify list` shows who is told"),
+        (("test", "nobody-here"), "`adjourn notify list` lists all endpoints"),
     ],
 )
 def test_what_cannot_be_told_says_what_to_do(adjourn: Run, waiting: str, arguments: tuple[str, ...], says: str) -> None:

@@ -50,7 +50,7 @@ def test_what_is_on_hold_stays_and_it_is_said_how_to_lift_it(adjourn: Run, ended
     said = adjourn("hold", ended[:8], "--reason", "case 7", "--by", "ann")
     assert said.code == 0 and f"run:{ended}  by ann: case 7" in said.out
     pruned = adjourn("db", "prune", *NOW)
-    assert pruned.out.startswith("0 runs pruned") and "1 run on hold stayed: adjourn hold" in pruned.err
+    assert pruned.out.startswith("0 runs pruned") and "1 run on hold, not pruned: adjourn hold" in pruned.err
     refused = adjourn("erase", ended, "--reason", "asked to", "--by", "bo", "--yes")
     assert refused.code == 1 and f"adjourn hold {ended} --lift" in " ".join(refused.err.split())
     assert adjourn("hold", ended, "--lift", "--by", "ann").out.startswith("Nothing is on hold.")

@@ -41,4 +41,4 @@ def test_what_is_no_request_is_refused(adjourn: Run, waiting: str) -> None:
     assert said.code == 1 or said.code == 2
     assert "record 1" in said.err and "is not a model's reply" in said.err
     said = adjourn("requests", waiting, "--lines")
-    assert said.code == 2 and "say which with --at RECORD" in said.err
+    assert said.code == 2 and "select it with --at RECORD" in said.err

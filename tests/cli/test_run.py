@@ -61,7 +61,7 @@ def test_ctrl_c_pauses_at_the_next_boundary_and_resume_goes_on(
     pty.see("nothing new starts.")
     pty.see("Ctrl-C again: cancel and undo 2.")
     Path("healthy").touch()
-    pty.see("‖ Paused at step 3.0. Nothing is lost, nothing is running.")
+    pty.see("‖ Paused at step 3.0. The run is saved, nothing is running.")
     pty.see("adjourn resume ")
     pty.see("--instruction")
     assert pty.end() == 3
@@ -78,10 +78,10 @@ def test_a_second_ctrl_c_cancels_and_undoes(deploying: Callable[[], Pty], adjour
     pty.interrupt()
     pty.see("Ctrl-C again: cancel and undo 2.")
     pty.interrupt()
-    pty.see("↶ Cancelling… undoing 2, last thing first.")
-    pty.see("Ctrl-C again: stop this process now. The undo list is safe.")
+    pty.see("↶ Cancelling… undoing 2, last action first.")
+    pty.see("Ctrl-C again: stop this process now. The list of undos is saved.")
     Path("healthy").touch()
-    pty.see("2 undone, 1 left behind: announce")
+    pty.see("2 undone, 1 not undone: announce")
     assert pty.end() == 4
     assert ledger()[-2:] == ["remove b", "remove a"]
     assert only_run(adjourn)["status"] == "cancelled"
@@ -114,7 +114,7 @@ def test_ctrl_c_leaves_what_the_terminal_has_not_shown_yet(
     Path("slow-undo").touch()  # else it may have ended before the third
     pty = deploying()
     assert pty.keeps_output, "else half a picture is gone, and the next is drawn over the wrong lines"
-    for said in ["it pauses by itself", "The undo list is safe", "Killed"][:presses]:
+    for said in ["it will pause", "The list of undos is saved", "Killed"][:presses]:
         pty.interrupt()
         pty.see(said)
     Path("healthy").touch()
@@ -162,7 +162,7 @@ def test_ctrl_c_at_a_prompt_leaves_it_waiting(terminal: AtTerminal, adjourn: Run
     pty.see("ater  ?")
     pty.see("› ")
     pty.interrupt()
-    pty.see("◆ Waiting for a person: 1 item. Nothing is lost.")
+    pty.see("◆ Waiting for a person: 1 item. The run is saved.")
     pty.see("adjourn approve ")
     assert pty.end() == 3
     assert only_run(adjourn)["status"] == "waiting"
@@ -199,7 +199,7 @@ def test_text_is_seen_while_the_model_still_writes(terminal: AtTerminal) -> None
     pty.interrupt()
     pty.see("Pausing… finishing the model call")
     pty.interrupt()
-    pty.see("nothing has to be undone")
+    pty.see("there is nothing to undo")
     assert pty.end() == 4
 
 
@@ -254,9 +254,9 @@ def test_an_input_can_come_from_stdin(process: Run) -> None:
         ([f"{YARD}:nobody", "x"], "has no 'nobody'"),
         (["nothing", "x"], "write app.py:agent"),
         ([f"{YARD}:deploy", "x", "--label", "ops"], "NAME=VALUE"),
-        ([f"{YARD}:deploy", "x", "--resume", "7Q2M"], "eave INPUT"),
+        ([f"{YARD}:deploy", "x", "--resume", "7Q2M"], "emove INPUT"),
         ([f"{YARD}:deploy", "--resume", "7Q2M"], "7Q2M"),
-        ([f"{YARD}:deploy", "x", "--instruction", "y"], "--instruction goes with --resume"),
+        ([f"{YARD}:deploy", "x", "--instruction", "y"], "--instruction needs --resume"),
         ([f"{YARD}:deploy", "{", "--data"], "INPUT"),
         ([f"{YARD}:deploy", "--data"], "INPUT is missing"),
         ([f"{YARD}:deploy", "x", "--id", "a:b"], "run_id"),
@@ -272,7 +272,7 @@ def test_a_halted_run_says_so_and_goes_on_when_it_is_lifted(terminal: AtTerminal
     assert adjourn("run", f"{YARD}:deploy", "first", "--id", "first").code == 0
     adjourn("halt", "tool:announce", "--reason", "incident 7", "--by", "ana")
     pty = terminal("run", f"{YARD}:deploy", "Ship it", "--id", "ship-1")
-    pty.see("Held: tool:announce is halted by ana: incident 7. Nothing is lost.")
+    pty.see("Held: tool:announce is halted by ana: incident 7. The run is saved.")
     pty.see("adjourn unhalt tool:announce")
     adjourn("unhalt", "tool:announce", "--by", "ana")
     pty.see("Deployed.")
@@ -312,7 +312,7 @@ def test_a_run_is_the_next_turn_of_one_that_has_ended(adjourn: Run) -> None:
     assert adjourn("run", "talk.py:talk", "second", "--after", first).out == "two\n"
     assert adjourn("run", "talk.py:talk", "third", "--after", "nobody").code == 2
     said = adjourn("run", "talk.py:talk", "--resume", first, "--after", first)
-    assert said.code == 2 and "--after out" in said.err
+    assert said.code == 2 and "--label and --after" in said.err
 
 
 def test_a_run_in_a_session_is_its_next_turn_unless_it_is_fresh(adjourn: Run) -> None:
@@ -325,4 +325,4 @@ def test_a_run_in_a_session_is_its_next_turn_unless_it_is_fresh(adjourn: Run) ->
     assert adjourn(*words).out == "two\n", "it goes on with the session's last run"
     for wrong in (("--fresh",), ("--fresh", "--session", "s", "--after", "x")):
         said = adjourn("run", "talk.py:talk", "hello", *wrong)
-        assert said.code == 2 and "--fresh goes with --session" in said.err
+        assert said.code == 2 and "--fresh needs --session" in said.err

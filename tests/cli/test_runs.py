@@ -151,7 +151,7 @@ def test_the_inbox_is_numbered_and_says_where(adjourn: Run) -> None:
 def test_an_empty_inbox_says_so_beside_the_data(adjourn: Run) -> None:
     asyncio.run(begin(shop.make()))
     said = adjourn("inbox")
-    assert (said.code, said.out) == (0, "") and "Nothing waits" in said.err
+    assert (said.code, said.out) == (0, "") and "The inbox is empty." in said.err
     assert adjourn("inbox", "--json").json == []
 
 

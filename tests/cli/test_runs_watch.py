@@ -45,10 +45,10 @@ def test_in_a_pipe_there_is_a_line_for_every_run_that_has_changed(
 def test_at_a_terminal_the_list_is_drawn_again(terminal: AtTerminal, adjourn: Run, waiting: str) -> None:
     pty = terminal("runs", "--watch")
     pty.see("◆ waiting")
-    pty.see("Live. Ctrl-C leaves.")
+    pty.see("Live. Ctrl-C exits.")
     adjourn("pause", waiting)
     pty.see("‖ paused")
-    pty.see("Live. Ctrl-C leaves.")
+    pty.see("Live. Ctrl-C exits.")
     pty.interrupt()
     assert pty.end() == 0
 

@@ -41,18 +41,18 @@ def test_schedules_of_a_file_say_everything_themselves(adjourn: Run) -> None:
         "nightly",
     ]
     said = adjourn("schedule", "jobs.py:both", "--cron", "@daily")
-    assert said.code == 2 and "says all of that itself" in said.err
+    assert said.code == 2 and "has its own settings" in said.err
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "say when"),
+        ((), "--cron FIELDS or --every SPAN is required"),
         (("--cron", "nightly"), "has 1 fields"),
-        (("--every", "soon"), "--every must be a span"),
+        (("--every", "soon"), "--every must be a duration"),
         (("--every", "1h", "--cron", "@daily"), "either cron= or every="),
         (("--cron", "@daily", "--zone", "Oslo"), "time zone 'Oslo'"),
-        (("--cron", "@daily", "--catch-up", "5"), "--catch-up must be a span"),
+        (("--cron", "@daily", "--catch-up", "5"), "--catch-up must be a duration"),
         (("--cron", "@daily", "--label", "team"), "NAME=VALUE"),
     ],
 )

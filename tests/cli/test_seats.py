@@ -29,8 +29,8 @@ def everywhere(adjourn: Run, run: str) -> list[str]:
 def test_the_seats_and_who_fills_them_are_shown_everywhere(adjourn: Run) -> None:
     [run] = asyncio.run(begin(strict()))
     for votes, line in (
-        ([], "2 people: finance – · leads – · anybody but shop –"),
-        (["--by", "ana", "--group", "finance"], "1 more person: finance ana · leads – · anybody but shop ana"),
+        ([], "2 people: finance – · leads – · any approver except shop –"),
+        (["--by", "ana", "--group", "finance"], "1 more person: finance ana · leads – · any approver except shop ana"),
     ):
         if votes:
             assert adjourn("approve", run, *votes).code == 0
@@ -50,8 +50,8 @@ def test_two_of_each_are_told_apart(adjourn: Run) -> None:
     assert adjourn("approve", runs[1], "--by", "bob", "--group", "leads").code == 0
     lines = [line.strip() for line in adjourn("inbox").out.splitlines() if "finance" in line]
     assert lines == [
-        "2 people: finance – · leads – · anybody but shop –",
-        "1 more person: finance – · leads bob · anybody but shop bob",
+        "2 people: finance – · leads – · any approver except shop –",
+        "1 more person: finance – · leads bob · any approver except shop bob",
     ]
 
 
@@ -59,22 +59,22 @@ def test_two_of_each_are_told_apart(adjourn: Run) -> None:
     ("policy", "line"),
     [
         (Policy([ask("refund")], default="allow"), ""),
-        (Policy([ask("refund", approvers=2)], default="allow"), "2 people: anybody – · anybody –"),
+        (Policy([ask("refund", approvers=2)], default="allow"), "2 people: any approver – · any approver –"),
         (Policy([ask("refund"), ask("*", reason="all")], default="allow"), ""),
-        (Policy([ask("refund", approvers=2), ask("*")], default="allow"), "2 people: anybody – · anybody –"),
-        (Policy([ask("refund", groups=("a",)), ask("*")], default="allow"), "1 person: a – · anybody –"),
+        (Policy([ask("refund", approvers=2), ask("*")], default="allow"), "2 people: any approver – · any approver –"),
+        (Policy([ask("refund", groups=("a",)), ask("*")], default="allow"), "1 person: a – · any approver –"),
         (
             Policy([ask("refund", groups=("a",)), ask("*", groups=("b",))], default="allow"),
             "at least 1 person: a – · b –",
         ),
         (Policy([ask("refund", groups=("a", "b"))], default="allow"), "1 person: a or b –"),
-        (Policy([ask("refund", groups=("a",), not_requester=True)], default="allow"), "1 person: a but shop –"),
+        (Policy([ask("refund", groups=("a",), not_requester=True)], default="allow"), "1 person: a except shop –"),
     ],
 )
 def test_who_may_is_said_in_words(policy: Policy, line: str, adjourn: Run) -> None:
     [run] = asyncio.run(begin(strict(policy)))
     for shown in everywhere(adjourn, run):
-        assert (line in shown) if line else ("anybody" not in shown)
+        assert (line in shown) if line else ("any approver" not in shown)
 
 
 def test_a_prompt_shows_them_before_it_asks(terminal: AtTerminal, adjourn: Run) -> None:

@@ -46,7 +46,7 @@ def test_a_secret_that_is_piped_in_reaches_the_body_alone(process: Run, asked: s
 
 def test_a_secret_among_the_arguments_is_refused(adjourn: Run, asked: str) -> None:
     said = adjourn("answer", f"{asked}:1.0?0", CANARY, "--by", "ana")
-    assert said.code != 0 and "the answer is a secret" in said.err and "Leave VALUE out" in said.err
+    assert said.code != 0 and "the answer is a secret" in said.err and "Omit VALUE" in said.err
     assert CANARY not in said.err and nowhere()
     said = adjourn("answer", asked, CANARY, "--by", "ana")  # a run is no item
     assert said.code == 2 and "Look first" in said.err and CANARY not in said.err

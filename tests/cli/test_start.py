@@ -49,7 +49,7 @@ def test_a_dry_run_refuses_what_the_start_would(adjourn: Run) -> None:
     assert adjourn(*words, "--after", "gone").code == 2
     assert not Path("adjourn.db").exists(), "a dry run makes no database"
     assert adjourn("start", f"{SHOP}:refunds", "x", "--id", "order-1").code == 0
-    assert adjourn(*words, "--id", "order-1").out == "order-1 was started before with the same input.\n"
+    assert adjourn(*words, "--id", "order-1").out == "order-1 was already started with the same input.\n"
     assert adjourn(*words, "--id", "order-1", "--json").json["new"] is False
     assert adjourn(*words, "--id", "order-2").out == 'Would start refunds as order-2 with "x"\n'
     other = adjourn("start", f"{SHOP}:refunds", "y", "--id", "order-1", "--dry-run")

@@ -13,8 +13,8 @@ from adjourn import Runtime
 from adjourn.cli.command_table import COMMANDS, app
 
 SECONDS = 60.0
-FREE = {"--text", "--search", "--older"}
-"""Filters that take no name: any text may be searched for."""
+FREE = {"--text", "--search", "--older", "--since", "--until", "--topic"}
+"""Filters that take no name of what is in the store: any text, a time, an event."""
 NUMBERS = {("requests", "--at"), ("watch", "--after"), ("audit export", "--after"), ("schedule", "--next")}
 """Filters that take a number."""
 KNOWN = {
@@ -118,6 +118,6 @@ def test_the_security_log_knows_its_own_people(adjourn: Run) -> None:
     assert adjourn("user", "add", "bea", "--role", "viewer").code == 0
     assert "add user" in adjourn("audit", "--security", "--verb", "add user", "--json").out
     wrong = adjourn("audit", "--security", "--by", "nobody-at-all")
-    assert wrong.code == 2 and "there is no line of the person 'nobody-at-all'" in wrong.err
+    assert wrong.code == 2 and "line of the person 'nobody-at-all' not found" in wrong.err
     assert adjourn("audit", "--by", "shop").code == 0
     assert adjourn("audit", "--security", "--by", "shop").code == 2

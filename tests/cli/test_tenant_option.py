@@ -181,7 +181,7 @@ def test_lists_numbers_and_the_audit_are_those_of_the_tenant(
     assert {run["labels"]["tenant"] for run in own} == {"acme"} and len(own) == 2
     assert len(adjourn("runs", "--tenant", "acme", "--label", "tenant=acme", "--json").json) == 2
     none = adjourn("runs", "--tenant", "acme", "--label", "tenant=globex", "--json")
-    assert none.code == 2 and "there is no label" in none.err
+    assert none.code == 2 and "label 'tenant=globex' not found" in none.err
     assert len(adjourn("runs", "--tenant", "acme", "--search", "broken", "--json").json) == 2
     assert [item["run_id"] for item in adjourn("inbox", "--tenant", "acme", "--json").json] == [own[1]["run_id"]]
     assert adjourn("numbers", "--tenant", "acme", "--json").json["total"]["runs"] == 2

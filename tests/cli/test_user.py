@@ -143,7 +143,7 @@ def test_the_link_has_the_token_in_its_fragment_and_works(serving: Serve, waitin
     assert ask(f"{url}/api/v1/runs", token)["items"][0]["run_id"] == waiting
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=SECONDS)
-    assert process.returncode == 0 and out == "" and "Stopped. Nothing is lost." in err
+    assert process.returncode == 0 and out == "" and "Server stopped. All runs are saved." in err
 
 
 def test_with_programs_it_is_a_worker_too(serving: Serve, adjourn: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,7 @@ def test_what_a_service_writes_into_its_log_opens_nothing(
     assert ("#token=" in up["link"]) is made
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=SECONDS)
-    assert ("may do everything" in err) is made and ("log in with their keys" in err) is not made
+    assert ("has all rights" in err) is made and ("log in with their keys" in err) is not made
     assert "token=" not in err
 
 
@@ -220,7 +220,7 @@ def test_at_a_terminal_the_link_is_a_line_and_ctrl_c_stops(terminal: AtTerminal,
     pty.see("/#token=")
     pty.see("Ctrl-C stops it.")
     pty.interrupt()
-    pty.see("Stopped. Nothing is lost.")
+    pty.see("Server stopped. All runs are saved.")
     assert pty.end() == 0
 
 

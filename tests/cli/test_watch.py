@@ -80,7 +80,7 @@ def test_text_arrives_while_the_model_still_writes(background: Start, terminal: 
     pty.see("cut off")
     pty.see("‖ paused")
     pty.press("q")
-    pty.see("leaving stopped nothing")
+    pty.see("leaving did not stop it")
     assert pty.end() == 0
     assert only_run(adjourn)["status"] == "paused"
 
@@ -125,7 +125,7 @@ def test_cancel_shows_what_it_would_do_and_asks(watching: Callable[[], Pty]) -> 
 def test_ctrl_c_leaves_and_stops_nothing(watching: Callable[[], Pty], adjourn: Run) -> None:
     pty = watching()
     pty.interrupt()
-    pty.see("leaving stopped nothing")
+    pty.see("leaving did not stop it")
     assert pty.end() == 0
     assert only_run(adjourn)["status"] == "running"
     Path("healthy").touch()

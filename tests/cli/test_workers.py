@@ -213,7 +213,7 @@ def test_a_limit_counts_over_processes_and_the_calls_that_wait_for_it_are_listed
 def test_a_limit_for_a_tool_that_no_program_has_is_said(hall: str, worker: Start) -> None:
     one = worker(f"{hall}:both", "--limit", "tool:works=1", "--limit", "tool:wroks=1", until="")
     said = hear(one, "--limit tool:")
-    assert "--limit tool:wroks: none of these programs has such a tool; they have works." in said
+    assert "--limit tool:wroks: no agent or flow here has this tool; they have works." in said
     hear(one, "advances")
 
 

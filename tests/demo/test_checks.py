@@ -69,7 +69,7 @@ def test_a_person_approves_at_the_prompt(terminal: AtTerminal) -> None:
     pty.see("pay_supplier may have happened")
     pty.answer("?  ", "happened")
     pty.answer("Its result", "null")
-    pty.answer("is that it?", "yes")
+    pty.answer("is that right?", "yes")
     pty.see("checks passed in")
     assert pty.end() == 0
     assert [entry.args["cents"] for entry in written("refund")] == [48250]
@@ -85,7 +85,7 @@ def test_a_person_edits_the_amount_and_insists_that_a_payment_did_not_happen(ter
     pty.see("Refunded 1.00 for order 4417")
     pty.see("pay_supplier may have happened")
     pty.answer("?  ", "run")
-    pty.answer("is that it?", "yes")
+    pty.answer("is that right?", "yes")
     pty.see("because a person said that it had not happened")
     assert pty.end() == 0
     assert len(written("pay_supplier")) == 2
@@ -98,7 +98,7 @@ def test_a_person_denies_and_gives_up(terminal: AtTerminal) -> None:
     pty.see("The refund was not made: denied by")
     pty.see("pay_supplier may have happened")
     pty.answer("?  ", "cancel")
-    pty.answer("is that it?", "yes")
+    pty.answer("is that right?", "yes")
     pty.see("checks passed in")
     assert pty.end() == 0
     assert not written("refund")

@@ -24,7 +24,7 @@ def test_without_the_server_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
 def test_at_a_terminal_it_prints_the_address_and_ctrl_c_ends_all_of_it(terminal: AtTerminal) -> None:
     pty = terminal("demo", "--no-open", "--port", "0")
     pty.see("#token=")
-    pty.see("Ctrl-C ends it.")
+    pty.see("Ctrl-C stops it.")
     pty.interrupt()
     pty.see("Ended.")
     assert pty.end() == 0

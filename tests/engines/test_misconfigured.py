@@ -104,7 +104,7 @@ async def test_a_service_that_no_worker_has_registered_is_said(restate: RestateS
 async def test_an_address_of_something_else_is_said(restate: RestateServer) -> None:
     other = named(restate, address=restate.options["admin"]).choice().engine
     assert other is not None
-    with pytest.raises(EngineError, match="is no ingress of Restate"):
+    with pytest.raises(EngineError, match="is not a usable Restate ingress"):
         await other.open()
 
 
@@ -124,7 +124,7 @@ async def test_a_namespace_that_is_not_there_and_a_queue_without_workers_are_sai
     temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = EngineOptions(**temporal.options, queue="nothing")
-    assert "no worker asks for work in the task queue 'nothing'" in await advice_of(options)
+    assert "no worker polls the task queue 'nothing'" in await advice_of(options)
     monkeypatch.setenv("TEMPORAL_NAMESPACE", "nowhere")
     assert "no namespace 'nowhere'" in await advice_of(options)
 

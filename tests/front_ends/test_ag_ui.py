@@ -72,7 +72,7 @@ async def test_answers_must_cover_everything_that_is_open_and_else_nothing_is_de
         partial = await ana.post(CASHIER, json=asks("t1", "r2", resume=approves(first)))
         assert partial.status_code == 422 and second["metadata"]["adjourn"]["ref"] in partial.json()["detail"]
         nothing = await ana.post(CASHIER, json=asks("t1", "r3", user("hello?", "m2")))
-        assert nothing.status_code == 409 and "answer what it waits for" in nothing.json()["detail"]
+        assert nothing.status_code == 409 and "answer its open interrupts" in nothing.json()["detail"]
         wrong = await ana.post(
             CASHIER, json=asks("t1", "r2", resume=[*approves(first), *approves(second, editedArgs=7)])
         )

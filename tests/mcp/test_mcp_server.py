@@ -175,7 +175,7 @@ async def test_a_client_that_cannot_ask_is_told_that_the_run_waits(mode: str) ->
     async with served(clerk(*ASKS), mode=mode) as (client, rt):
         result = await called(client)
         assert isinstance(result, CallToolResult) and not result.is_error
-        assert "it waits for a person: Which colour?" in text(result)
+        assert "it is waiting for a person: Which colour?" in text(result)
         [row] = await rt.runs()
         seen = await called(client, "adjourn_run", arguments={"run_id": row.run_id})
         assert isinstance(seen, CallToolResult) and seen.structured_content["status"] == "waiting"
@@ -185,7 +185,7 @@ async def test_an_approval_is_never_put_to_the_client() -> None:
     paid.clear()
     async with served(clerk(*PAYS), answer={}) as (client, rt):
         result = await called(client)
-        assert isinstance(result, CallToolResult) and "it waits for a person: approval" in text(result)
+        assert isinstance(result, CallToolResult) and "it is waiting for a person: approval" in text(result)
         assert await rt.inbox() and not paid
 
 

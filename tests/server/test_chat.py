@@ -39,7 +39,7 @@ async def test_a_service_is_told_what_waits_and_where_to_look(store: Store) -> N
     short = " ".join(item.digest[n : n + 4] for n in (0, 4, 8, 12))
     assert message["message"].splitlines() == [
         "agent: refunds", f"run: {run}", '  order: "A1"', "  cents: 500", f"digest: {short}",
-        "Nothing can be decided here.", f"Look at it: {link}",
+        "Nothing can be decided here.", f"Open it: {link}",
     ]  # fmt: skip
     for part in ("/approve", "/deny", "/api/", "token"):
         assert part not in str(message)
@@ -110,7 +110,7 @@ async def test_a_service_that_does_not_take_it_is_asked_again(store: Store) -> N
         await park(store)
         await postman(store).once()
         [letter] = await store.letters("due")
-        assert (letter.tries, "did not take" in letter.error) == (1, True)
+        assert (letter.tries, "did not accept" in letter.error) == (1, True)
 
 
 async def test_without_an_address_of_the_console_there_is_no_link(store: Store) -> None:
@@ -132,7 +132,7 @@ async def test_what_no_service_understands_is_refused_without_repeating_its_secr
 def test_every_topic_is_said_in_words(topic: str) -> None:
     title, text = words(topic, {"run_id": "r1", "agent": "clerk", "scope": "*"}, f"{CONSOLE}/runs/r1")
     assert topic not in title
-    assert text.endswith(f"Look at it: {CONSOLE}/runs/r1")
+    assert text.endswith(f"Open it: {CONSOLE}/runs/r1")
 
 
 @pytest.mark.parametrize("name", STRINGS)

@@ -45,7 +45,7 @@ async def test_setting_it_once_more_makes_it_nobody_else_s(
         assert [(h["by"], h["reason"]) for h in again.json()["items"]] == [("ana", "incident")]
         refused = await operator.post("halts/lift", json={"scope": "*", "reason": "over"})
         assert (refused.status_code, refused.json()["code"]) == (403, "not_allowed")
-        assert "an admin lifts it" in refused.json()["detail"]
+        assert "only an admin can lift it" in refused.json()["detail"]
 
 
 async def test_whoever_lost_a_role_lifts_what_they_set_themselves(

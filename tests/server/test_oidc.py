@@ -210,7 +210,7 @@ def test_groups_become_a_role_and_grants() -> None:
 def test_a_name_of_somebody_else_is_not_taken_over() -> None:
     users = Users()
     users.add("root", "admin")
-    with pytest.raises(Conflict, match="somebody else"):
+    with pytest.raises(Conflict, match="is another person"):
         users.recognised((ISSUER, "42"), "root", "admin", (), ())
     name, opens = users.recognised((ISSUER, "42"), "ana", "admin", ("leads",), ())
     cookie = users.open_session(name, opened_by=opens)

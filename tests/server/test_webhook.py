@@ -98,7 +98,7 @@ async def test_a_name_with_one_address_too_many_is_not_reached_at_all(monkeypatc
 async def test_without_encryption_only_what_is_allowed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     names(monkeypatch, ["93.184.216.34"])
     made = connections(monkeypatch)
-    with pytest.raises(AddressBlocked, match="without encryption"):
+    with pytest.raises(AddressBlocked, match="would not be encrypted"):
         await post("http://public.example/", b"{}", {}, allow=networks(HERE))
     assert made == []
 

@@ -119,7 +119,7 @@ class Commands(TyperGroup):
         if args[0] not in COMMANDS:
             from adjourn.cli.suggestions import meant
 
-            ctx.fail(f"No such command {args[0]!r}.{meant(args[0], COMMANDS)}")
+            ctx.fail(f"Unknown command {args[0]!r}.{meant(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:

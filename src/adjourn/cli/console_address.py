@@ -56,7 +56,7 @@ def console_of(db: str | None) -> str:
     if url and not is_dead(process):
         return url.rstrip("/")
     raise Invalid(
-        "no console of this database is known here",
+        "no console address is known for this database",
         advice=f"set {VARIABLE} to its address, or serve one: {command(db, 'serve')}",
     )
 

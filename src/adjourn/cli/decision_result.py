@@ -65,7 +65,7 @@ class DecisionResult:
             )
         )
         if self.choice.stands is not None:
-            terminal.print(f"  It stands for {visible(self.choice.stands.text)}.")
+            terminal.print(f"  It also covers {visible(self.choice.stands.text)}.")
         step = self.step
         if step is not None and step.ran and step.took is not None:
             ran = "ran" if step.status == "completed" else "ran and failed"
@@ -73,7 +73,7 @@ class DecisionResult:
         mark = Text.assemble("  ", visible(interrupt.run_id), " is ", status_mark(self.status))
         say(mark)
         if self.status == "ready":
-            remark(f"  It goes on where a worker with its program is open: {self.advance}")
+            remark(f"  It continues when a worker with its agent or flow runs: {self.advance}")
 
     def as_json(self) -> dict[str, Any]:
         """The decision as data."""

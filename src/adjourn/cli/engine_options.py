@@ -32,9 +32,7 @@ def _option(metavar: str, help: str, name: str) -> Any:
 
 EngineKind = Annotated[
     str,
-    _option(
-        "|".join(KINDS), "What says when a run is advanced; without it, the store alone.", "engine"
-    ),
+    _option("|".join(KINDS), "Engine that wakes runs; without it, only the store.", "engine"),
 ]
 EngineAddress = Annotated[
     str,
@@ -55,10 +53,10 @@ EngineBuild = Annotated[
 ]
 EngineAdmin = Annotated[str, _option("URL", "Restate's admin API.", "engine-admin")]
 EngineListen = Annotated[
-    str, _option("HOST:PORT", "Where Restate calls this worker.", "engine-listen")
+    str, _option("HOST:PORT", "Address on which this worker listens for Restate.", "engine-listen")
 ]
 EngineUrl = Annotated[
-    str, _option("URL", "How Restate reaches that place, if it is another.", "engine-url")
+    str, _option("URL", "Address at which Restate reaches this worker, if different.", "engine-url")
 ]
 
 

@@ -63,7 +63,7 @@ class NotNamed(Invalid):
             f"{item!r:.200} does not say which item, and what waits there now was not shown to you: "
             f"{line.text}",
             consequence="nothing was decided",
-            advice="name the item, so that the same command again decides about nothing else",
+            advice="name the item, so that repeating the command decides nothing else",
             interrupt_id=interrupt.ref,
             digest=interrupt.digest,
         )
@@ -77,7 +77,7 @@ class NotImportable(InvalidDefinition):
     def __init__(self, where: str, error: BaseException) -> None:
         self.trace = "".join(traceback.format_exception(error))
         super().__init__(
-            f"{where} cannot be imported: {type(error).__name__}: {error}; repair it and start again"
+            f"{where} cannot be imported: {type(error).__name__}: {error}; fix it and start again"
         )
 
 

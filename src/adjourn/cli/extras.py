@@ -11,8 +11,8 @@ class NotInstalled(Invalid):
 
     def __init__(self, extra: str, module: str) -> None:
         super().__init__(
-            f"this needs adjourn[{extra}], which is not installed ({module} is missing); "
-            f"install it: pip install 'adjourn[{extra}]'"
+            f"this needs adjourn[{extra}] ({module} is missing); install it: pip install "
+            f"'adjourn[{extra}]'"
         )
 
 

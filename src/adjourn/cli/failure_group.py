@@ -35,7 +35,7 @@ class Alike:
         if _effect(self.like) == "unsafe":
             say(
                 Text(
-                    "  The step is unsafe: each of them runs again from its beginning.",
+                    "  The step is unsafe: each one runs again from its beginning.",
                     style="yellow",
                 )
             )

@@ -150,7 +150,7 @@ class Foreground:
     def _tell_held(self, halt: Halt) -> None:
         said = (
             f"{sentence_mark('held').plain}: {halt.scope} is halted by {halt.by}: "
-            f"{halt.reason}. Nothing is lost."
+            f"{halt.reason}. The run is saved."
         )
         lift = command(self._place.db, "unhalt", halt.scope, options=("--reason", "…"))
         self._say(visible(said), Text.assemble(("   lift it ", DIM), lift))
@@ -254,25 +254,25 @@ class Foreground:
         if undos:
             cancel = f"cancel and undo {undos}"
         else:
-            cancel = "cancel; nothing has to be undone"
+            cancel = "cancel; there is nothing to undo"
         self._say(
             Text.assemble(
                 sentence_mark("pausing"),
                 f" finishing {', '.join(flying) or 'the model call'}, nothing new starts.",
             ),
-            Text(f"   Ctrl-C again: {cancel}. Or wait: it pauses by itself.", style=DIM),
+            Text(f"   Ctrl-C again: {cancel}. Or wait: it will pause.", style=DIM),
         )
 
     async def _cancel(self) -> None:
         undos = undo_words(await self._run.cancel_preview())
         await self._run.cancel(by=self._by, reason="Ctrl-C")
         if undos:
-            what = f"undoing {undos}, last thing first."
+            what = f"undoing {undos}, last action first."
         else:
-            what = "nothing has to be undone."
+            what = "there is nothing to undo."
         self._say(
             Text.assemble(sentence_mark("cancelling"), f" {what}"),
-            Text("   Ctrl-C again: stop this process now. The undo list is safe.", style=DIM),
+            Text("   Ctrl-C again: stop this process now. The list of undos is saved.", style=DIM),
         )
 
     def _kill(self) -> None:
@@ -284,13 +284,9 @@ class Foreground:
         self._view.rest()
         if not self._place.saved:
             left = f"{count(owed, 'undo was', 'undos were')} not run. " if owed else ""
-            say(
-                Text.assemble(
-                    ("✗ Killed. ", "red"), f"{left}The checkpoint that was resumed is as it was."
-                )
-            )
+            say(Text.assemble(("✗ Killed. ", "red"), f"{left}The resumed checkpoint is unchanged."))
             leave(KILLED)
-        what, goes = "Nothing is lost.", "It goes on when a worker starts"
+        what, goes = "The run is saved.", "It continues when a worker starts"
         if owed:
             what = f"{count(owed, 'undo is', 'undos are')} still owed."
             goes = "They run when a worker starts"

@@ -10,7 +10,7 @@ from adjourn.errors import Invalid
 
 Files = Annotated[
     list[str] | None,
-    option("[NAME=]PATH", "A file; with NAME, it is that field. May be repeated.", "--file"),
+    option("[NAME=]PATH", "A file; with NAME, the value of that field. May be repeated.", "--file"),
 ]
 
 
@@ -62,7 +62,7 @@ def with_files(value: Any, given: list[GivenFile], what: str) -> Any:
         return value
     if named and bare:
         raise Invalid(
-            f"--file {bare[0].name} names no field, and --file {next(iter(named))}= does",
+            f"--file {bare[0].name} names no field, but --file {next(iter(named))}= does",
             advice="write NAME=PATH for each of them, or for none",
         )
     if named:
@@ -86,7 +86,7 @@ def _with_fields(value: Any, named: dict[str, File], what: str) -> dict[str, Any
         return dict(named)
     if not isinstance(value, dict):
         raise Invalid(
-            f"{what} is no object, and --file {next(iter(named))}= names a field",
+            f"{what} is not an object, but --file {next(iter(named))}= names a field",
             advice="leave the name out, or give an object in JSON",
         )
     fields = cast("dict[str, Any]", value)

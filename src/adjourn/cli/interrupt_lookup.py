@@ -97,8 +97,8 @@ async def _by_number(rt: Runtime, address: str, number: int) -> FoundInterrupt |
         return FoundInterrupt(items[0], seen, named=False)
     if 0 < number <= len(items):
         raise Invalid(
-            f"which item is number {number}? No list was shown here yet",
-            advice="look first: adjourn inbox",
+            f"unknown item number {number}: no list was shown here yet",
+            advice="list them first: adjourn inbox",
         )
     return None
 

@@ -18,7 +18,9 @@ SECRET = "ADJOURN_OIDC_SECRET"
 Issuer = Annotated[
     str, option("URL", "Issuer of logins by OpenID Connect; needs adjourn[oidc].", "--oidc-issuer")
 ]
-ClientId = Annotated[str, option("ID", "How the issuer knows this server.", "--oidc-client-id")]
+ClientId = Annotated[
+    str, option("ID", "Client id of this server at the issuer.", "--oidc-client-id")
+]
 ClientSecret = Annotated[
     str,
     option("FILE", f"File with the client's secret; or set {SECRET}.", "--oidc-secret-file"),
@@ -27,7 +29,7 @@ OidcRoles = Annotated[
     list[str] | None,
     option(
         "GROUP=ROLE",
-        "What a group may do: a role, or 'approver of agent:refunds'; may be repeated.",
+        "Rights of a group: a role, or 'approver of agent:refunds'; may be repeated.",
         "--oidc-role",
     ),
 ]
@@ -58,7 +60,7 @@ class OidcOptions:
             from adjourn.server.oidc import OidcSettings
         name, found, groups = self.claims.partition(",")
         if not name or not found or not groups:
-            raise Invalid(f"--oidc-claims is NAME,GROUPS, got {self.claims!r:.80}")
+            raise Invalid(f"--oidc-claims must be NAME,GROUPS, got {self.claims!r:.80}")
         return OidcSettings(
             self.issuer,
             self.client_id,
@@ -73,7 +75,7 @@ class OidcOptions:
         for text in self.roles or []:
             group, found, right = text.partition("=")
             if not group or not found:
-                raise Invalid(f"--oidc-role is GROUP=ROLE, got {text!r:.80}")
+                raise Invalid(f"--oidc-role must be GROUP=ROLE, got {text!r:.80}")
             pairs.append((group, right))
         return tuple(pairs)
 

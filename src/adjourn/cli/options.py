@@ -71,9 +71,9 @@ Wait = Annotated[
     ),
 ]
 RequestId = Annotated[
-    str, option("ID", "The same id again returns the recorded result.", "--request-id")
+    str, option("ID", "A repeated id returns the recorded result.", "--request-id")
 ]
-Resources = Annotated[str, option("APP.PY:DICT", "The live objects that tools need.")]
+Resources = Annotated[str, option("APP.PY:DICT", "Live objects for tools.")]
 SigningKeyFile = Annotated[
     str,
     option(
@@ -127,7 +127,7 @@ LogFormat = Annotated[
     typer.Option(
         "--log-format",
         metavar="FORMAT",
-        help="How it logs: text, or json: one object a line, with run, step and worker.",
+        help="Log format: text, or json: one object per line, with run, step and worker.",
         envvar="ADJOURN_LOG_FORMAT",
         show_envvar=True,
     ),
@@ -137,7 +137,7 @@ LogLevel = Annotated[
     typer.Option(
         "--log-level",
         metavar="LEVEL",
-        help="The least that it logs: debug, info, warning, error.",
+        help="Log level: debug, info, warning, error.",
         envvar="ADJOURN_LOG_LEVEL",
         show_envvar=True,
         show_default="warning; info with --log-format json",
@@ -167,8 +167,8 @@ def sealing_key(file: str) -> "list[AuditKey] | None":
         keys = audit_keys(file)
     if not any(key.can_sign for key in keys):
         raise Invalid(
-            f"{file!r} has public keys only, which cannot sign",
-            advice="give the private one, or leave --audit-key out",
+            f"{file!r} has only public keys, which cannot sign",
+            advice="give the private key, or remove --audit-key",
         )
     return list(keys)
 
@@ -182,4 +182,4 @@ def who(by: str | None) -> str:
     except (KeyError, OSError):
         if hasattr(os, "getuid"):
             return f"uid {os.getuid()}"
-        return "somebody"
+        return "unknown"

@@ -69,12 +69,12 @@ def person(
         )
     if by and by != known.name:
         raise NotAllowed(
-            f"the key in {KEY} belongs to {known.name!r}, not to {by!r}", advice="leave --by out"
+            f"the key in {KEY} belongs to {known.name!r}, not to {by!r}", advice="remove --by"
         )
     if foreign := sorted(set(groups) - set(known.groups)):
         raise NotAllowed(
             f"{known.name!r} is not in the group {foreign[0]!r}",
-            advice="leave --group out: the key says which",
+            advice="remove --group: the key decides the groups",
         )
     if known.tenant and known.tenant != tenant():
         raise NotAllowed(
@@ -83,7 +83,7 @@ def person(
         )
     if right is not None and not known.may_role(right):
         if known.may(right):
-            advice = "rights on some runs count at the server: use its API or its console"
+            advice = "rights on some runs only work at the server: use its API or its console"
         else:
             advice = ""
         raise NotAllowed(

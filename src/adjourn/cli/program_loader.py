@@ -94,7 +94,7 @@ def program_of(reference: str) -> Agent[Any] | Flow:
     if len(found) != 1:
         names = ", ".join(one.name for one in found) or "none"
         raise InvalidDefinition(
-            f"{reference} is {len(found)} programs ({names})", advice="name one of them"
+            f"{reference} has {len(found)} agents and flows ({names})", advice="name one of them"
         )
     return found[0]
 

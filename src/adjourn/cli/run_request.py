@@ -93,7 +93,7 @@ class RunRequest:
         if row.program != self.program.name:
             raise Invalid(
                 f"{run.id!r} is a run of {row.program!r}, and this is {self.program.name!r}",
-                advice="name its program",
+                advice="name its agent or flow",
             )
         if row.status in ENDED:
             raise Refused(
@@ -114,7 +114,7 @@ def check_fresh(fresh: bool, session: str | None, after: str) -> None:
     """Raise `Invalid` if `--fresh` stands where it means nothing."""
     if fresh and (after or not session):
         raise Invalid(
-            "--fresh goes with --session, and not with --after: it begins a conversation of its own"
+            "--fresh needs --session and cannot be used with --after: it starts a new conversation"
         )
 
 

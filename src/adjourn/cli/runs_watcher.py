@@ -82,5 +82,5 @@ class RunsWatcher:
         table = run_table(seen[:room], self._rt.store.now(), self._terminal)
         more = f"{len(seen) - room} more. " if len(seen) > room else ""
         self._terminal.control(HOME)
-        self._terminal.print(*table, Text(f"{more}Live. Ctrl-C leaves.", style=DIM))
+        self._terminal.print(*table, Text(f"{more}Live. Ctrl-C exits.", style=DIM))
         self._terminal.flush()

@@ -17,19 +17,23 @@ Where = Annotated[
     list[str] | None,
     option(
         "CONDITION",
-        "Also for later calls whose arguments fit: order_id=44*, amount<=100; * for any. "
-        "Several must all fit.",
+        (
+            "Also for later calls whose arguments match: order_id=44*, amount<=100; * for any. If "
+            "repeated, all must match."
+        ),
         "--where",
     ),
 ]
-Lasts = Annotated[str, option("SPAN", "Also for later calls, for so long: 30m, 8h, 2d.", "--lasts")]
+Lasts = Annotated[
+    str, option("SPAN", "Also for later calls, for this time: 30m, 8h, 2d.", "--lasts")
+]
 Times = Annotated[
     int | None,
     typer.Option(
         "--times",
         metavar="N",
         min=2,
-        help="Also for later calls, for so many in all, this one included.",
+        help="Also for later calls, up to this number in total, including this one.",
         show_default=False,
     ),
 ]
@@ -45,7 +49,7 @@ def standing_terms(
     if lasts:
         span = span_of(lasts)
         if not span:
-            raise Invalid(f"--lasts must be a length of time such as 30m, 8h or 2d, got {lasts!r}")
+            raise Invalid(f"--lasts must be a duration such as 30m, 8h or 2d, got {lasts!r}")
         given["lasts"] = span
     if times:
         given["times"] = times

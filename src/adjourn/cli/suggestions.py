@@ -110,4 +110,4 @@ def check_known(given: str, known: Iterable[str], what: str) -> None:
     """
     names = list(known)
     if given and given not in names:
-        raise Invalid(f"there is no {what} {given!r}", advice=advice(given, names))
+        raise Invalid(f"{what} {given!r} not found", advice=advice(given, names))

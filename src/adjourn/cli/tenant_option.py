@@ -73,7 +73,7 @@ def _option(name: str) -> Any:
             str | None,
             typer.Option(
                 metavar="NAME",
-                help="Work for this tenant: only its runs are there.",
+                help="Work for this tenant: only its runs are visible.",
                 envvar=VARIABLE,
                 show_envvar=True,
                 hidden=name not in FOR_TENANTS,
@@ -96,8 +96,11 @@ def _check(value: str, name: str) -> None:
         checked_tenant(value)
         if name not in FOR_TENANTS:
             raise NotAllowed(
-                f"`adjourn {name}` is about the runs of all tenants, not only those of {value!r}",
-                advice=f"ask somebody who works for all tenants: without --tenant, and with {VARIABLE} unset",
+                f"`adjourn {name}` covers the runs of all tenants, not only those of {value!r}",
+                advice=(
+                    "ask a person who works for all tenants: without --tenant, and with "
+                    f"{VARIABLE} unset"
+                ),
             )
     except AdjournError as e:
         raise typer.Exit(report(e, "Nothing was done")) from None

@@ -16,7 +16,7 @@ def seconds_until(text: str, now: float) -> float:
     left = _time(text) - now if span is None else span
     if not 0 < left < LONGEST:
         raise Invalid(
-            f"{text!r:.40} is not in the future, or too far in it",
+            f"{text!r:.40} must be in the future, and not too far",
             advice="write 12h, 30d or a date such as 2031-01-31",
         )
     return left
@@ -40,5 +40,7 @@ def _time(text: str) -> float:
     try:
         return datetime.fromisoformat(text.strip()).timestamp()
     except (ValueError, OverflowError):
-        message = f"{text!r:.40} is no time; write 90m, 12h, 30d, 4w, or a date such as 2031-01-31"
+        message = (
+            f"{text!r:.40} is not a time; write 90m, 12h, 30d, 4w, or a date such as 2031-01-31"
+        )
         raise Invalid(message) from None

@@ -103,7 +103,10 @@ def _deployment(journal: list[Numbered]) -> dict[str, Any]:
     if end is None:
         text = "It took four actions. Three are undone in reverse, one stays, with the reason."
         return _task("deployment", title, text, False, "/runs/DEMO-3")
-    text = f"{len(end.undone)} undone, the last action first; {len(end.residue)} not undone, with the reason."
+    text = (
+        f"{len(end.undone)} undone, the last action first; {len(end.residue)} not undone, with "
+        "the reason."
+    )
     return _task("deployment", title, text, True, "/runs/DEMO-3")
 
 
@@ -113,13 +116,13 @@ def _worker(journal: list[Numbered], pid: int | None) -> dict[str, Any]:
         seq, before, after = taken[-1]
         gone, new = _pid(before.worker), _pid(after.worker)
         text = (
-            f"Process {gone} was gone; process {new} went on from record {seq - 1}. "
-            f"Nothing was counted twice."
+            f"Process {gone} ended; process {new} continued from record {seq - 1}. Nothing was "
+            "counted twice."
         )
         return _task("worker", title, text, True, "/runs/DEMO-4")
     text = (
-        "Paste this in a terminal. The run stops mid-step, and another worker goes on "
-        "from the last record."
+        "Paste this in a terminal. The run stops mid-step, and another worker continues from "
+        "the last record."
     )
     return _task("worker", title, text, False, "/runs/DEMO-4", f"kill -9 {pid}" if pid else "")
 

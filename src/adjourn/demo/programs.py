@@ -188,11 +188,10 @@ def _research(request: ModelRequest) -> tuple[str, Scripted | None]:
         return f"You said: {told[-1]}\n{so}\nThe others are not worth the wait.", None
     name = SUPPLIERS[len(seen) % len(SUPPLIERS)]
     text = (
-        f"Section {len(seen) + 1}. Of the nine suppliers, {name} comes next. Its own page "
-        f"says that it delivers to the whole "
-        "coast, that the outdoor unit can stand in salt air, and that somebody answers the "
-        "telephone in winter. I will read the "
-        "page before I believe any of it, and compare the noise at night with what the others promise."
+        f"Section {len(seen) + 1}. Of the nine suppliers, {name} comes next. Its own page says "
+        "that it delivers to the whole coast, that the outdoor unit can stand in salt air, "
+        "and that its service answers the telephone in winter. I will read the page before I "
+        "believe any of it, and compare the noise at night with what the others promise."
     )
     return text, call("fetch_page", supplier=name)
 

@@ -106,11 +106,13 @@ class Backstop:
         try:
             await self._tasks.advance(run)
             log.info(
-                "run %s was due for %g s and was taken without the engine", run, self._patience
+                "run %s was due for %g s and the engine did not wake it; this worker took it",
+                run,
+                self._patience,
             )
         except NotNow as refused:
             log.debug("run %s: %s", run, refused)
         except AdjournError as error:
-            log.warning("run %s: %s; it will be tried again", run, error)
+            log.warning("run %s: %s; trying again", run, error)
         except Exception:
-            log.exception("run %s: the driver failed; the run is safe and is tried again", run)
+            log.exception("run %s: the driver failed; the run is safe; trying again", run)

@@ -99,9 +99,9 @@ class EngineHost:
     async def _serve(self) -> None:
         try:
             await self._engine.serve(self.tasks, self._slots)
-            log.warning("%s gives no more work; it is asked again", self._engine.name)
+            log.warning("%s sent no more work; trying again", self._engine.name)
         except Exception as error:
-            log.warning("%s: %s; it is asked again", self._engine.name, error)
+            log.warning("%s: %s; trying again", self._engine.name, error)
 
 
 async def _kept(work: Callable[[], Awaitable[None]]) -> None:
@@ -110,7 +110,7 @@ async def _kept(work: Callable[[], Awaitable[None]]) -> None:
         try:
             await work()
         except AdjournError as error:
-            log.warning("%s; it is tried again", error)
+            log.warning("%s; trying again", error)
         except Exception:
-            log.exception("a part of this worker failed, and begins anew")
+            log.exception("a part of this worker failed and is restarted")
         await asyncio.sleep(AGAIN)

@@ -108,7 +108,7 @@ class RestateEngine:
         if not answer.is_success:
             await self.close()
             raise EngineError(
-                f"what answers at {self._ingress} is no ingress of Restate that may be used "
+                f"the server at {self._ingress} is not a usable Restate ingress "
                 f"({answer.status_code} {answer.reason_phrase})",
                 advice="give the address of its ingress with --engine-address (port 8080, unless "
                 "it was changed), and RESTATE_AUTH_TOKEN if it asks for one",
@@ -155,7 +155,7 @@ class RestateEngine:
             text = f"the admin API at {self._admin} does not answer: {str(e) or type(e).__name__}"
             return [(text, "workers register there: give its address with --engine-admin")]
         if answer.status_code == HTTPStatus.NOT_FOUND:
-            text = f"Restate knows no service {self._service!r}: no worker has registered"
+            text = f"Restate has no service {self._service!r}: no worker has registered"
             return [(text, "start one: adjourn worker app.py:agent --engine restate")]
         if answer.is_error:
             text = f"the admin API at {self._admin} refuses to answer ({answer.status_code})"
@@ -191,7 +191,7 @@ class RestateEngine:
         if answer.is_error:
             advice = "change what it names, or use another version of Restate"
             if UNREACHED in answer.text:
-                advice = "it must reach that address: give one that it can with --engine-url"
+                advice = "Restate must be able to reach that address: give one with --engine-url"
             raise EngineError(
                 f"Restate at {self._admin} does not accept the worker at {self._url}: "
                 f"{answer.text:.300}",
@@ -236,7 +236,7 @@ async def _ended(serving: asyncio.Task[None], let_go: Callable[[], object]) -> N
         if done:
             await asyncio.gather(serving, return_exceptions=True)
             return
-    log.warning("Restate still waits for this worker, which ends")
+    log.warning("this worker is stopping, but Restate still waits for it")
 
 
 def run_object(service: str, tasks: RunTasks, closing: asyncio.Event) -> VirtualObject:
@@ -260,7 +260,7 @@ def run_object(service: str, tasks: RunTasks, closing: asyncio.Event) -> Virtual
         """The run is due, or may be; `alarm`: when this was planned for, 0 if it was not."""
         for _ in range(PIECES):
             if closing.is_set():
-                raise RetryableError("this worker stops")
+                raise RetryableError("this worker is stopping")
             piece = await ctx.run_typed(
                 "advance", _advanced, tasks=tasks, run=ctx.key(), closing=closing
             )
@@ -286,7 +286,7 @@ async def _advanced(tasks: RunTasks, run: str, closing: asyncio.Event) -> dict[s
         log.debug("run %s: %s", run, refused)
         found = {"is_over": False, "more": False, "wake_in": refused.after, "seq": -1}
     except Exception as error:
-        log.warning("run %s: %s; it is tried again", run, error)
+        log.warning("run %s: %s; trying again", run, error)
         found = {"is_over": False, "more": False, "wake_in": LATE, "seq": -1}
     return {**found, "now": time.time()}
 
@@ -320,13 +320,15 @@ def _config(listen: str, slots: int) -> Config:
 def _listening(listen: str) -> socket.socket:
     """A socket on which several processes of this machine may be called."""
     host, _, port = listen.rpartition(":")
-    advice = "give a place of this machine with --engine-listen HOST:PORT"
+    advice = "give an address of this machine with --engine-listen HOST:PORT"
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(
             host.strip("[]") or "127.0.0.1", int(port), type=socket.SOCK_STREAM
         )[0]
     except (OSError, ValueError) as e:
-        raise EngineError(f"{listen!r:.80} is no place to listen on: {e}", advice=advice) from e
+        raise EngineError(
+            f"{listen!r:.80} is not an address to listen on: {e}", advice=advice
+        ) from e
     made = socket.socket(family, kind, protocol)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -81,11 +81,11 @@ class RunTasks:
         if not task.done():
             return RunProgress(more=True)
         if task.cancelled():
-            raise NotNow("this worker stops", SOON)
+            raise NotNow("this worker is stopping", SOON)
         try:
             return self._progress(task.result())
         except UnknownRun as unknown:
-            log.warning("a wake for a run that is not there: %s", unknown)
+            log.warning("a wake for an unknown run: %s", unknown)
             return RunProgress(is_over=True)
 
     async def ended(self) -> None:

@@ -134,7 +134,7 @@ class TemporalEngine:
                 return [(f"Temporal has no namespace {space!r}", advice)]
             return [(f"Temporal refuses to answer: {e.message}", "check TEMPORAL_API_KEY and TLS")]
         if not found.pollers:
-            text = f"no worker asks for work in the task queue {self._queue!r} of {space!r}"
+            text = f"no worker polls the task queue {self._queue!r} of {space!r}"
             return [(text, "start one: adjourn worker app.py:agent --engine temporal")]
         return []
 

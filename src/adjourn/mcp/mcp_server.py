@@ -253,7 +253,7 @@ OWN_TOOLS: dict[str, tuple[str, dict[str, Any], bool]] = {
         True,
     ),
     "adjourn_run": (
-        "The status of a run, its output, and what it waits for.",
+        "The status of a run, its output, and its open interrupts.",
         {"type": "object", "properties": {"run_id": _TEXT}, "required": ["run_id"]},
         True,
     ),

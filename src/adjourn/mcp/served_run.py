@@ -147,7 +147,7 @@ class ServedRun:
         asked = [elicitation.question_of(one) for one in interrupts if one.kind == "question"]
         kinds = [one.kind for one in interrupts if one.kind != "question"]
         what = "; ".join([*asked, *kinds]) or "a person"
-        said = f"it waits for a person: {what}. Nothing more happens until then"
+        said = f"it is waiting for a person: {what}. Nothing more happens until then"
         about = {
             "status": "waiting",
             "interrupts": [{"ref": one.ref, "kind": one.kind} for one in interrupts],

@@ -255,7 +255,7 @@ async def receive_body(request: Request, size: int) -> bytes:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         advice = "send a JSON object with Content-Type: application/json"
-        raise Problem(415, "not_json", "the body is not marked as JSON", advice=advice)
+        raise Problem(415, "not_json", "the request body is not JSON", advice=advice)
     raw, there = bytearray(), 0
     try:
         async with asyncio.timeout(MAX_SECONDS):
@@ -274,13 +274,13 @@ async def receive_body(request: Request, size: int) -> bytes:
             advice="send it again",
         ) from None
     except ClientDisconnect:
-        what = "the request ended too early"
-        raise Problem(400, "incomplete", what, advice="send all of its body") from None
+        what = "the request body is incomplete"
+        raise Problem(400, "incomplete", what, advice="send the whole body") from None
     if there > size:
         raise Problem(
             413,
             "too_large",
-            f"the body of this request has at most {size:,} bytes",
+            f"the body of this request can have at most {size:,} bytes",
             {"Connection": "close"},
             advice="send less",
         )

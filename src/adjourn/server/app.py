@@ -37,7 +37,7 @@ from adjourn.server.static_files import page
 log = logging.getLogger("adjourn.server")
 
 NOBODY = Identity("", "viewer")
-ADDRESSES = "GET /api/v1/openapi.json lists the addresses that there are"
+ADDRESSES = "GET /api/v1/openapi.json lists all addresses"
 REFUSALS: dict[str, tuple[int, ...]] = {
     "log_in": (401, 403, 429),
     "start_run": (401, 403, 404, 409, 422, 423),
@@ -223,11 +223,11 @@ class Dispatcher:
             raise Problem(
                 403,
                 "forbidden",
-                f"{who.name!r} is {who.role}: that needs the right to {operation.right}",
+                f"{who.name!r} is {who.role}: this needs the right to {operation.right}",
                 advice="ask an admin",
             )
         if who.run and places.get("run_id") != who.run and operation.name != "who_am_i":
-            what = f"{who.name!r} can read its own run only"
+            what = f"{who.name!r} can only read its own run"
             raise Problem(403, "forbidden", what, advice="use a key of a person")
         if not who.run:
             await check_reach(self._app, who, operation, places)

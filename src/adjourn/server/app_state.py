@@ -56,7 +56,7 @@ class AppState:
     def sender(self) -> "NotificationSender":
         """What delivers notifications while the application is up."""
         if self.sending is None:
-            raise Misused("nothing is sent before the application's lifespan has begun")
+            raise Misused("notifications are not sent before the application's lifespan has begun")
         return self.sending
 
     def origin_of(self, request: Request) -> str:

@@ -143,7 +143,7 @@ class Guard:
         if who is None:
             ask = {"WWW-Authenticate": 'Bearer realm="adjourn"'}
             advice = "send `Authorization: Bearer KEY`, or log in"
-            raise Problem(401, "unauthorized", "nobody is logged in", ask, advice=advice)
+            raise Problem(401, "unauthorized", "login required", ask, advice=advice)
         if request.method not in SAFE:
             sent = request.headers.get("x-csrf-token", "")
             if not hmac.compare_digest(sent.encode(), who.csrf.encode()):
@@ -158,12 +158,12 @@ class Guard:
         found = self.users.by_key(key)
         if found is None:
             refused = {"WWW-Authenticate": 'Bearer realm="adjourn", error="invalid_token"'}
-            advice = "check it, or have a new one made: adjourn user key NAME"
+            advice = "check it, or ask for a new one: adjourn user key NAME"
             raise Problem(401, "unauthorized", "invalid API key", refused, advice=advice)
         return identity_of(found)
 
     async def person(self, name: str) -> Identity | None:
-        """Who a user is now, with their rights; None if there is no such user.
+        """Who a user is now, with their rights; None if the user is unknown.
 
         Args:
             name: the user's name.
@@ -198,8 +198,8 @@ class Guard:
             raise Problem(
                 401,
                 "unauthorized",
-                "this link is not of this start of the server",
-                advice="log in with a key, or use the link that it printed last",
+                "this link belongs to an earlier start of the server",
+                advice="log in with a key, or use the newest link that the server printed",
             )
         return self.login(request, token)
 

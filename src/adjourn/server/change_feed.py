@@ -164,7 +164,7 @@ class ChangeFeed:
                 try:
                     await self._look()
                 except AdjournError as e:  # those who watch are told when it is there again
-                    log.warning("looking at the store failed, and goes on: %s", e)
+                    log.warning("reading the store failed; trying again: %s", e)
                 await asyncio.sleep(max(PAUSE, SHARE * (time.monotonic() - began)))
                 try:
                     # not wait_for: it may swallow a cancellation

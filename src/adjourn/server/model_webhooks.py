@@ -57,9 +57,7 @@ def _read(event: Any) -> tuple[str, str]:
     data = cast("dict[str, Any]", about) if isinstance(about, dict) else {}
     said, id = fields.get("type"), data.get("id")
     if not isinstance(said, str) or not isinstance(id, str) or len(id) > 200 or len(said) > 100:
-        raise Problem(
-            400, "invalid", "a webhook of OpenAI has a type, and the id of what it is about"
-        )
+        raise Problem(400, "invalid", "a webhook of OpenAI must have a type and an id")
     return said, id
 
 
@@ -75,6 +73,4 @@ def _check_signature(secrets: list[str], request: Request, raw: bytes) -> None:
             continue
         if len(headers["webhook-id"]) <= 200:
             return
-    raise Problem(
-        401, "wrong_signature", "the signature does not fit, or is older than five minutes"
-    )
+    raise Problem(401, "wrong_signature", "the signature is invalid, or older than five minutes")

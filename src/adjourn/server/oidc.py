@@ -72,7 +72,7 @@ class OidcSettings:
                 parse_grant(right)
 
     def rights(self, groups: Iterable[str]) -> tuple[str, tuple[str, ...]] | None:
-        """The role and the grants of somebody in these groups; None: they do not come in.
+        """The role and the grants of a person in these groups; None: they do not come in.
 
         Args:
             groups: the person's groups.
@@ -190,7 +190,7 @@ class OidcClient:
         if not attempt.secret or not _same(state, attempt.derived("state")):
             raise _refused("this login was not begun by this browser, or too long ago; try again")
         if "iss" in query and query["iss"] != self.settings.issuer:
-            raise _refused("the answer is of another issuer")
+            raise _refused("the answer comes from another issuer")
         if "error" in query:
             raise _refused(f"the issuer refused: {query['error']!r:.80}")
         if not query.get("code"):
@@ -240,7 +240,7 @@ class OidcClient:
         if (is_shared or "azp" in claims) and claims.get("azp") != settings.client_id:
             raise _refused("the issuer's token is for another client")
         if not _same(str(claims.get("nonce", "")), attempt.derived("nonce")):
-            raise _refused("the issuer's token is of another login")
+            raise _refused("the issuer's token belongs to another login")
         return claims
 
     def _person(self, claims: Mapping[str, Any]) -> Recognised:
@@ -268,7 +268,7 @@ class OidcClient:
                 place = f"{self.settings.issuer.rstrip('/')}/.well-known/openid-configuration"
                 found = await self._ask("GET", place)
                 if found.get("issuer") != self.settings.issuer:
-                    raise _broken(f"it says that it is {found.get('issuer')!r:.80}")
+                    raise _broken(f"it names the issuer {found.get('issuer')!r:.80}")
                 for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
                     _check_endpoint(found.get(name))
                 self._found, self._looked = found, self._clock()
@@ -370,4 +370,4 @@ def _refused(why: str) -> Problem:
 
 
 def _broken(why: str) -> Problem:
-    return Problem(502, "issuer_unreachable", f"the issuer of logins does not work: {why}")
+    return Problem(502, "issuer_unreachable", f"login is not available: the issuer failed: {why}")

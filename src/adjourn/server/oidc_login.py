@@ -61,7 +61,7 @@ async def _end(app: "AppState", client: OidcClient, request: Request) -> Respons
     attempt = LoginAttempt(request.cookies.get(_cookie(guard), ""))
     query = dict(request.query_params)
     if len(query) != len(request.query_params.multi_items()):
-        raise Problem(401, "login_refused", "the issuer's answer has a parameter twice")
+        raise Problem(401, "login_refused", "the issuer's answer has a duplicate parameter")
     person = await client.recognise(attempt, query, _callback(guard, request))
     rights = client.settings.rights(person.groups)
     if rights is None:

@@ -11,7 +11,7 @@ from adjourn.server.schemas import COMPONENTS, Schema
 
 API = "/api/v1"
 PROBLEM_REF = {"$ref": "#/components/schemas/Problem"}
-WHY = {204: "Nothing more will come.", 304: "You have it already."}
+WHY = {204: "No more events will come.", 304: "You have it already."}
 
 
 def openapi(prefix: str = "") -> dict[str, Any]:
@@ -98,7 +98,7 @@ def _responses(operation: Operation) -> dict[str, Any]:
     }
     failed = {
         **refused,
-        "description": "The store failed, or we did; whether it was done is unknown. Look again.",
+        "description": "The store or the server failed; it is unknown whether the command was done.",
     }
     return (
         answers

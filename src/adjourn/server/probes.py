@@ -29,8 +29,8 @@ async def metrics(app: AppState, request: Request) -> Response:
     check_reading(request)
     who = await app.guard.identify(request)
     if who.run or not who.may_everywhere("read"):
-        what = f"{who.name!r} may not read the metrics"
-        raise Problem(403, "forbidden", what, advice="use a key of a role that reads")
+        what = f"{who.name!r} cannot read the metrics"
+        raise Problem(403, "forbidden", what, advice="use a key with a role that can read")
     text = await metrics_of(app.runtime.store, app.runtime.worker.advancer.meter)
     return _response(Answer(HTTPStatus.OK, text, KIND))
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from adjourn.errors import InvalidDefinition
 from adjourn.server.problem import Problem
 
-OTHER_NAME = "use a name that this server has, or start it with --origin for this one"
+OTHER_NAME = "use a known host name, or start the server with --origin for this one"
 
 
 def check_host(request: Request, hosts: Set[str]) -> None:
@@ -48,7 +48,7 @@ def check_page(request: Request) -> None:
     site = request.headers.get("sec-fetch-site", "none")
     dest = request.headers.get("sec-fetch-dest", "document")
     if site not in ("none", "same-origin") and dest != "document":
-        what = "other sites may link to this page, and no more"
+        what = "other sites can only link to this page"
         raise Problem(403, "wrong_origin", what, advice="open it in a window of its own")
 
 
@@ -56,7 +56,7 @@ def check_length(request: Request) -> None:
     """A proxy and a server that disagree on where a request ends can be made to see different
     requests."""
     if "transfer-encoding" in request.headers and "content-length" in request.headers:
-        what = "a request has Content-Length or Transfer-Encoding, not both"
+        what = "a request must not have both Content-Length and Transfer-Encoding"
         raise Problem(
             400, "ambiguous_length", what, {"Connection": "close"}, advice="send one of them"
         )

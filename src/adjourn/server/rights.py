@@ -93,12 +93,14 @@ def parse_grant(text: str) -> RoleGrant:
             f"a grant begins with one of {', '.join(GRANTABLE)}, got {text!r:.80}", advice=_ADVICE
         )
     if of and (kind not in ("agent", "session") or not found or not name):
-        raise Invalid(f"a grant is of agent:NAME or session:NAME, got {text!r:.80}", advice=_ADVICE)
+        raise Invalid(
+            f"a grant must be of agent:NAME or session:NAME, got {text!r:.80}", advice=_ADVICE
+        )
     labels: list[tuple[str, str]] = []
     for part in filter(None, where.split(" and ")):
         label, equal, value = part.partition("=")
         if not label or not equal or not value:
-            raise Invalid(f"a label is LABEL=VALUE, got {part!r:.80}", advice=_ADVICE)
+            raise Invalid(f"a label must be LABEL=VALUE, got {part!r:.80}", advice=_ADVICE)
         labels.append((label, value))
     grant = RoleGrant(
         role,
@@ -107,7 +109,7 @@ def parse_grant(text: str) -> RoleGrant:
         labels=tuple(labels),
     )
     if str(grant) != text or not (of or labels) or not text.isprintable():
-        raise Invalid(f"a grant says for which runs it is, got {text!r:.80}", advice=_ADVICE)
+        raise Invalid(f"a grant must say for which runs it is, got {text!r:.80}", advice=_ADVICE)
     return grant
 
 

@@ -313,8 +313,8 @@ def _bound(host: str, port: int, users: Users, *, is_open: bool = False) -> sock
     """`is_open`: people can log in although there are no users yet."""
     if not is_loopback(host) and not is_open and not users.all():
         raise InvalidDefinition(
-            f"{host} can be reached from other machines, and there are no users: "
-            "make one first (`adjourn user add NAME --role admin`), or serve on 127.0.0.1"
+            f"{host} can be reached from other machines, and there are no users: add one first "
+            "(`adjourn user add NAME --role admin`), or serve on 127.0.0.1"
         )
     family, _, proto, _, where = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -342,8 +342,8 @@ def _origins(host: str, port: int, given: Iterable[str], tls: bool) -> list[str]
         return [*found, *(f"{scheme}://{name}:{port}" for name in names)]
     if not found and host in ("0.0.0.0", "::", ""):
         raise InvalidDefinition(
-            f"{host!r} is every address: say where people find it, --origin https://ops.example.com "
-            "(in Python, origins=['https://ops.example.com'])"
+            f"{host!r} is every address: give the public address, --origin "
+            "https://ops.example.com (in Python, origins=['https://ops.example.com'])"
         )
     return found or [f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"]
 

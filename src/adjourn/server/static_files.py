@@ -55,7 +55,7 @@ def page(request: Request, path: list[str]) -> Response:
         raise Problem(
             404,
             "no_console",
-            "the console is not built",
+            "the console was not built",
             advice="run `make console`, or use the API under /api/v1",
         )
     if name != INDEX:

@@ -29,7 +29,7 @@ def checked_groups(groups: Iterable[str]) -> str:
     """Groups as they are kept, one a line. Raises `Invalid`."""
     named = tuple(groups)
     if any(not g or "\n" in g for g in named):
-        raise Invalid("a group's name is one line of text")
+        raise Invalid("a group's name must be one line")
     return "\n".join(named)
 
 

@@ -47,11 +47,11 @@ class Users:
     """The users of one store. Any process may change them; a change counts from the next request
     on, in every process.
 
-    Names that differ only in case or in width are one name: `Ana` is nobody else than `ana`.
+    Names that differ only in case or in width are one name: `Ana` is the same as `ana`.
     """
 
     def __init__(self, path: str = "", *, clock: Callable[[], float] = time.time) -> None:
-        """`path`: the file, closed to everybody but its owner, or the address of a store in
+        """`path`: the file, closed to all but its owner, or the address of a store in
         PostgreSQL; empty: in memory, for as long as the object lives.
 
         `clock` gives the time by which keys and sessions end.
@@ -128,7 +128,7 @@ class Users:
         groups: Iterable[str],
         grants: Iterable[str],
     ) -> tuple[str, str]:
-        """Somebody whom an issuer of logins knows has the rights that it says, from now on. Returns
+        """A person known to an issuer of logins has the rights that it says, from now on. Returns
         their name here, and what opens a session; that is listed with the user's keys, and ends as
         one does.
 
@@ -139,7 +139,7 @@ class Users:
             groups: all of the groups.
             grants: all of the grants.
 
-        Raises `Conflict` if the name belongs to somebody else.
+        Raises `Conflict` if the name belongs to another person.
         """
         opens = _hash("oidc", "\0".join(subject))
         checked, now = (
@@ -156,9 +156,9 @@ class Users:
                 self._table.set_grants(name, checked[2])
             elif before is not None:
                 raise Conflict(
-                    f"user {before.name!r} exists already, and is somebody else",
+                    f"user {before.name!r} already exists, and is another person",
                     consequence="you are not logged in",
-                    advice="an admin removes that user first",
+                    advice="ask an admin to remove that user first",
                 )
             else:
                 row = UserRow(checked_name(name), checked[0], checked[1], now, checked[2])
@@ -212,7 +212,7 @@ class Users:
         name = f"@{role} of session:{session}"
         grant = RoleGrant(role, session=session)
         if not session or parse_grant(str(grant)) != grant:
-            raise Invalid(f"a session of this name can have no key of its own: {session!r:.80}")
+            raise Invalid(f"this session name cannot have its own key: {session!r:.80}")
         with self._changing_people():
             row = UserRow(name, "none", "", self._now(), str(grant))
             self._table.add_user(row, unless_there=True)
@@ -222,7 +222,7 @@ class Users:
 
     def _new_key(self, name: str, expires_in: float | None) -> str:
         if expires_in is not None and not (is_finite(expires_in) and expires_in > 0):
-            raise Invalid(f"a key lasts for a positive number of seconds, not {expires_in!r}")
+            raise Invalid(f"expires_in must be a positive number of seconds, got {expires_in!r}")
         key, now = f"adj_{secrets.token_urlsafe(32)}", self._now()
         expires = 0.0 if expires_in is None else now + expires_in
         self._table.add_key(KeyRow(_hash("key", key), name, key[-4:], now, expires))
@@ -246,7 +246,7 @@ class Users:
             found = self._table.keys_like(key if _is_id(key) else _hash("key", key))
             if len(found) != 1:
                 raise NotFound(
-                    "this key is not known",
+                    "key not found",
                     advice="`adjourn user keys NAME` lists the keys of a user",
                 )
             [row] = found

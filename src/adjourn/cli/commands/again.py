@@ -41,10 +41,15 @@ App = Annotated[
 ]
 NewInput = Annotated[
     str | None,
-    option("TEXT", "Another input; - reads it from stdin. Without it, the same.", "--input"),
+    option(
+        "TEXT", "A different input; - reads it from stdin. Without it, the same input.", "--input"
+    ),
 ]
 SameSession = Annotated[
-    bool, typer.Option("--same-session", help="It belongs to the same session; else to none.")
+    bool,
+    typer.Option(
+        "--same-session", help="Add the new run to the same session; without it, to none."
+    ),
 ]
 
 ENDINGS = (RunStatus.COMPLETED, RunStatus.STOPPED, RunStatus.CANCELLED)
@@ -92,7 +97,7 @@ def again(
             if view.agent != definition.name:
                 raise Invalid(
                     f"{old.id!r} is a run of {view.agent!r}, and this is {definition.name!r}",
-                    advice="name its program",
+                    advice="name its agent or flow",
                 )
             made = await old.again(input=changed, same_session=same_session, run_id=run_id, by=name)
             done = (await old.again_preview()).calls
@@ -135,16 +140,16 @@ def _without_program(db: str | None, run: str) -> Invalid:
 
     id, name = with_runtime(db, look)
     return Invalid(
-        f"the program {name!r} of run {id!r} is not known here",
+        f"the agent or flow {name!r} of run {id!r} was not given",
         consequence="nothing was started",
-        advice=f"add the file that has it, as APP.PY:{name}",
+        advice=f"add its file, as APP.PY:{name}",
     )
 
 
 def _print_warnings(before: RunView, done: Sequence[RepeatedCall]) -> None:
     id = visible(before.run_id)
     if before.status not in ENDINGS:
-        remark(f"{id} has not ended: it is {before.status}, and stays as it is.")
+        remark(f"{id} has not ended: it is {before.status}, and is not changed.")
     for call in done:
         what = f"{visible(call.tool)} {arguments(call.arguments)}".rstrip()
         words = f"  stays  {what}: {REPEATS[call.left]}; a second run may do it again"

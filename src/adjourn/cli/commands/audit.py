@@ -57,26 +57,26 @@ Key = Annotated[
         "--audit-key",
     ),
 ]
-OfPerson = Annotated[str, option("NAME", "Only of this person.", "--by")]
+OfPerson = Annotated[str, option("NAME", "Only lines of this person.", "--by")]
 OfVerb = Annotated[
     str,
     option("VERB", "Only this verb: approve, deny, answer, start, pause, cancel, halt …", "--verb"),
 ]
-OfAgent = Annotated[str, option("NAME", "Only of this agent.", "--agent")]
-OfTool = Annotated[str, option("NAME", "Only of this tool.", "--tool")]
+OfAgent = Annotated[str, option("NAME", "Only lines of this agent.", "--agent")]
+OfTool = Annotated[str, option("NAME", "Only lines of this tool.", "--tool")]
 WithText = Annotated[
     str, option("TEXT", "Only lines with this in a name, a note or an argument.", "--text")
 ]
-OnlyRefused = Annotated[bool, typer.Option("--refused", help="Only what was refused.")]
+OnlyRefused = Annotated[bool, typer.Option("--refused", help="Only refused commands.")]
 Since = Annotated[
-    str, option("TIME", "Not before: 7d, 12h, or a date such as 2031-01-31.", "--since")
+    str, option("TIME", "Only lines since then: 7d, 12h, or a date such as 2031-01-31.", "--since")
 ]
-Until = Annotated[str, option("TIME", "Not after; as --since.", "--until")]
+Until = Annotated[str, option("TIME", "Only lines until then; same forms as --since.", "--until")]
 After = Annotated[
     str,
     option(
         "CURSOR",
-        "Continue behind this line: the `cursor` of the last one that was shown.",
+        "Continue after this line: the `cursor` of the last line shown.",
         "--after",
     ),
 ]
@@ -96,7 +96,7 @@ def show(
         str,
         typer.Argument(
             metavar="[RUN]",
-            help="Only of this run.",
+            help="Only lines of this run.",
             show_default=False,
             autocompletion=complete_runs,
         ),
@@ -152,7 +152,7 @@ def show(
     for line in lines:
         terminal.print(_shown(line, whole=not terminal.tty))
     if not lines:
-        remark("There is no such line in the audit.")
+        remark("No lines found.")
     if len(lines) == limit:
         older = typed_again(db, {"after": lines[-1].cursor})
         remark(f"Older lines: {older}")
@@ -299,7 +299,7 @@ def anchor(key: Key = None, db: Db = None, as_json: Json = False) -> None:
     made = with_runtime(db, lambda rt: rt.audit_anchor(), audit_key=keys)
     give(as_json, made.as_json(), str(made))
     if not made.kid:
-        remark("It is not signed. Whoever gets it must trust the way it came.")
+        remark("It is not signed. Its reader must trust the channel it came through.")
 
 
 @app.command()
@@ -308,7 +308,7 @@ def export(
     after: Annotated[
         int,
         typer.Option(
-            "--after", metavar="K", min=0, help="Only what seals after this number cover."
+            "--after", metavar="K", min=0, help="Only lines covered by seals after this number."
         ),
     ] = 0,
     db: Db = None,

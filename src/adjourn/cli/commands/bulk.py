@@ -53,7 +53,7 @@ def bulk(
         list[str] | None,
         typer.Argument(
             metavar="[RUN]...",
-            help="The ids of the runs, if not those that the options find.",
+            help="Ids of runs; without them, the runs that match the options.",
             show_default=False,
             autocompletion=complete_runs,
         ),
@@ -66,7 +66,7 @@ def bulk(
     search: Annotated[
         str, option("TEXT", "Only runs with these words or keys, as in `adjourn runs`.")
     ] = "",
-    every: Annotated[bool, typer.Option("--all", help="All runs; nothing else is asked.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All runs, without a filter.")] = False,
     reason: Reason = "",
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     dry_run: DryRun = False,
@@ -117,15 +117,15 @@ def _check_choice(named: bool, found: bool, once: object) -> None:
     """That it is said which runs: their ids, or what finds them. What is to be done once, however
     often it is sent, names them."""
     if named and found:
-        raise Invalid("name the runs, or say with options which: one of the two")
+        raise Invalid("give either run ids or options that select runs")
     if not named and not found:
         raise Invalid(
-            "say which runs",
-            advice="name them, or a status, an agent or a search, or use --all for all",
+            "no runs were selected",
+            advice="give run ids, a status, an agent or a search, or use --all",
         )
     if found and once:
         raise Invalid(
-            "with --request-id the runs are named: the same options may find others later",
+            "--request-id needs run ids: the same options may match other runs later",
             consequence="nothing was done",
             advice="list them with --dry-run, then give their ids after the verb",
         )
@@ -137,13 +137,13 @@ def _agree(verb: BulkVerb, found: list[BulkOutcome]) -> None:
         raise Invalid(
             f"this would {verb} {count(len(found), 'run')}",
             consequence="nothing was done",
-            advice="look with --dry-run, then use --yes",
+            advice="check with --dry-run, then use --yes",
         )
     _print(found[:SHOWN], False, would=True)
     if len(found) > SHOWN:
         remark(f"and {len(found) - SHOWN} more")
     if not agreed(f"{verb.capitalize()} {count(len(found), 'run')}?"):
-        raise Invalid("the runs were left as they are", consequence="nothing was done")
+        raise Invalid("the runs were not changed", consequence="nothing was done")
 
 
 def _print(outcomes: list[BulkOutcome], as_json: bool, *, would: bool) -> None:

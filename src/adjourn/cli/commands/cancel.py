@@ -22,9 +22,9 @@ from adjourn.views.visible import visible
 
 app = typer.Typer()
 _AS_IT_IS = {
-    Status.CANCELLED: "was cancelled before",
-    Status.CANCELLING: "is being cancelled already",
-    Status.STUCK: "is being cancelled already, and waits for a person",
+    Status.CANCELLED: "was already cancelled",
+    Status.CANCELLING: "is already being cancelled",
+    Status.STUCK: "is already being cancelled, and waits for a person",
 }
 
 
@@ -90,15 +90,15 @@ def _meant(db: str | None, run: str, yes: bool) -> Found:
             return found
         options = ("--yes",) if yes else ()
         raise Invalid(
-            f"{run!r} is only how the id of a run begins",
+            f"{run!r} is only the prefix of a run id",
             consequence="nothing was cancelled",
-            advice=f"name it whole: {command(db, 'cancel', id, options=options)}",
+            advice=f"give the full id: {command(db, 'cancel', id, options=options)}",
         )
     while found.preview is not None:
         say(*preview_lines(found.preview))
         undoing = undo_words(found.preview) or "nothing"
         if not agreed(f"Cancel {visible(id)} and undo {undoing}?"):
-            raise Invalid(f"{id!r} was left as it is", consequence="nothing was cancelled")
+            raise Invalid(f"{id!r} was not changed", consequence="nothing was cancelled")
         now = _look(db, id)
         if now.preview == found.preview:
             break

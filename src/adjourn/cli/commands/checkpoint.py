@@ -91,7 +91,9 @@ def _bytes_of(file: str) -> bytes:
 KeyDb = Annotated[
     str | None,
     typer.Option(
-        "--db", metavar="PATH", help="For a sealed one: the database of its run (or ADJOURN_DB)."
+        "--db",
+        metavar="PATH",
+        help="For a sealed checkpoint: the database of its run (or ADJOURN_DB).",
     ),
 ]
 
@@ -220,12 +222,12 @@ def _verified(data: bytes, program: Agent[Any] | Flow | None) -> list[Finding]:
             name = e.part
         else:
             name = "checkpoint"
-        return [wrong(name, str(e), "Do not use it", "get it again from its source")]
+        return [wrong(name, str(e), "Do not use it", "get a new copy from its source")]
     found = [fine("digest", f"{envelope.digest}: nothing was altered"), _signature(envelope, keys)]
     found.append(fine("journal", f"{saved.seq} records of {saved.run_id}, {saved.state.view}"))
     if program is not None:
         changed = changes(program.name, saved.state.fingerprint, program.fingerprint)
-        advice = ("Resume", "with --on-change warn, or with the program that it was made by")
+        advice = ("Resume", "with --on-change warn, or with the agent or flow that made it")
         found.append(
             wrong("program", "; ".join(changed), *advice)
             if changed
@@ -281,20 +283,24 @@ class Resumption:
                 f"{interrupt.id!r} ({interrupt.kind})" for interrupt in saved.interrupts
             )
             raise Invalid(
-                f"it waits for {waiting}",
-                advice="say --approve, --deny, --answer VALUE or --instruction TEXT; "
-                "look first with `adjourn checkpoint show FILE`",
+                f"the run is waiting for {waiting}",
+                advice=(
+                    "use --approve, --deny, --answer VALUE or --instruction TEXT; see it "
+                    "first with `adjourn checkpoint show FILE`"
+                ),
             ) from None
         return await enter(rt, prepared)
 
 
-Approve = Annotated[bool, typer.Option("--approve", help="Approve what it waits for.")]
+Approve = Annotated[bool, typer.Option("--approve", help="Approve the open interrupt.")]
 Deny = Annotated[bool, typer.Option("--deny", help="Deny it.")]
-Answer = Annotated[str | None, option("VALUE", "Answer it: JSON, or a string.")]
-Edit = Annotated[str, option("JSON", "With --approve: other arguments, all of them.")]
+Answer = Annotated[str | None, option("VALUE", "Answer it with JSON or a string.")]
+Edit = Annotated[str, option("JSON", "With --approve: replace all arguments.")]
 Item = Annotated[str, option("ID", "Which interrupt, if several are open.")]
 Instruction = Annotated[str, option("TEXT", "A message that the agent reads first.")]
-NewFile = Annotated[str, option("FILE", "Write the new checkpoint here, not to stdout.", "--out")]
+NewFile = Annotated[
+    str, option("FILE", "Write the new checkpoint to this file, not to stdout.", "--out")
+]
 OtherDb = Annotated[
     str | None,
     typer.Option(
@@ -333,7 +339,7 @@ def resume(
     twice.
     """
     if on_change not in ("refuse", "warn"):
-        raise Invalid(f"--on-change is 'refuse' or 'warn', not {on_change!r}")
+        raise Invalid(f"--on-change must be 'refuse' or 'warn', got {on_change!r}")
     db = db or os.environ.get(VARIABLE)
     data = _read(file, db)
     saved = Checkpoint.from_json(data)
@@ -359,7 +365,7 @@ def _its_program(saved: Checkpoint, reference: str) -> Agent[Any] | Flow:
     if program.name != saved.started.program:
         raise Invalid(
             f"it is a run of {saved.started.program!r}, and {reference} is {program.name!r}",
-            advice="name its program",
+            advice="name its agent or flow",
         )
     return program
 
@@ -379,7 +385,7 @@ class SavedDecision:
     def answers(self, saved: Checkpoint) -> dict[str, Any] | None:
         """The answer by the id of its interrupt; None if nothing was decided."""
         if (self.approve, self.deny, self.answer is not None).count(True) > 1:
-            raise Invalid("say one of --approve, --deny and --answer")
+            raise Invalid("use one of --approve, --deny and --answer")
         if self.edit and not self.approve:
             raise Invalid("--edit goes with --approve")
         if not (self.approve or self.deny or self.answer is not None):
@@ -393,7 +399,7 @@ class SavedDecision:
             raise Invalid(
                 f"{interrupt.ref!r} does not fit into a line",
                 consequence="nothing was decided",
-                advice="look at it with `adjourn checkpoint show`, and say what you saw with --digest",
+                advice="see it with `adjourn checkpoint show`, and pass what you saw with --digest",
             )
         if self.approve:
             changed = loads(self.edit, what="--edit") if self.edit else None
@@ -418,7 +424,7 @@ def _meant(saved: Checkpoint, item: str) -> Interrupt:
     if not named:
         raise UnknownInterrupt(item or saved.run_id, [interrupt.ref for interrupt in waiting])
     raise Invalid(
-        f"it waits for {len(named)} things",
+        f"it has {len(named)} open interrupts",
         advice=f"name one with --item: {', '.join(interrupt.ref for interrupt in named)}",
     )
 

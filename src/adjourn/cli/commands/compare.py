@@ -24,7 +24,9 @@ First = Annotated[
 ]
 Second = Annotated[
     str,
-    typer.Argument(metavar="OTHER", help="The run beside it.", autocompletion=complete_runs),
+    typer.Argument(
+        metavar="OTHER", help="The run to compare it with.", autocompletion=complete_runs
+    ),
 ]
 Everything = Annotated[bool, typer.Option("--all", help="Also print the steps that are equal.")]
 SHOWN = ("arguments", "text", "said", "result", "error", "note")
@@ -69,7 +71,7 @@ def _print_runs(found: RunComparison) -> None:
     if all(pair.is_same for pair in found.steps):
         said = "No step differs."
     else:
-        said = f"Equal at the beginning: {count(found.same, 'step')}; then they part."
+        said = f"Equal at the beginning: {count(found.same, 'step')}; then they differ."
     out().print(f"{relation}{said}", "")
 
 

@@ -77,7 +77,7 @@ def pause(
     by: By = None,
     reason: Reason = "",
     now: Annotated[
-        bool, typer.Option("--now", help="Abort the running model call; what it said is kept.")
+        bool, typer.Option("--now", help="Abort the running model call; its text so far is kept.")
     ] = False,
     request_id: RequestId = "",
     wait: Wait = None,
@@ -174,10 +174,10 @@ def say(
 ) -> None:
     """Send a message to a running agent, files with it, or only files."""
     if text is None and not file:
-        raise Invalid("TEXT is missing: say something, or give a --file")
+        raise Invalid("TEXT is missing: give a message or a --file")
     files = given_files(file)
     if any(one.field for one in files):
-        raise Invalid("what is said has no fields", advice="write --file PATH, without a name")
+        raise Invalid("a message has no fields", advice="write --file PATH, without a name")
     said = with_files(text, files, "TEXT")
     name = person(db, by, right="control", what="talking to a run").name
     steer(

@@ -53,7 +53,7 @@ def _file(db: str | None, advice: str) -> DatabaseFile:
 DUMP = "copy it with PostgreSQL's own tools: pg_dump, pg_basebackup, or your provider's snapshots"
 PUT_BACK = (
     "restore it with PostgreSQL's own tools, with all workers and servers stopped; "
-    "then say so: adjourn db restored --db …"
+    "then run: adjourn db restored --db …"
 )
 
 
@@ -163,7 +163,7 @@ def backup(
         file.copy_to(target)
     except OSError as e:
         raise StoreError(
-            f"{target!r} cannot be written: {e.strerror or e}", advice="name another place"
+            f"{target!r} cannot be written: {e.strerror or e}", advice="use another path"
         ) from None
     copy = DatabaseFile(target)
     if damage := copy.damage(deep=True):
@@ -191,7 +191,10 @@ def copy(
         str, typer.Argument(metavar="FROM", help="A database: a file, or an address.")
     ],
     target: Annotated[
-        str, typer.Argument(metavar="TO", help="Where there is none yet; of whichever kind.")
+        str,
+        typer.Argument(
+            metavar="TO", help="Address of the copy, of any kind; it must not exist yet."
+        ),
     ],
     by: By = None,
     as_json: Json = False,
@@ -246,15 +249,15 @@ def restore(
     out().print(visible(done.path))
     held = f"{count(done.held, 'run')} of {done.runs:,} paused"
     remark(
-        f"{held}; the last record is of {when(done.taken)}. What they did since is not known here."
+        f"{held}; the last record is from {when(done.taken)}. It is unknown what they did after that."
     )
     if done.held:
         say(
-            f"Look at each, then let it go on or cancel it: "
+            "Check each, then resume or cancel it: "
             f"{command(db, 'runs', options=('--status', 'paused'))}"
         )
     if done.kept:
-        remark(f"The way back: mv {quoted(done.kept)} {quoted(done.path)}")
+        remark(f"To undo this: mv {quoted(done.kept)} {quoted(done.path)}")
 
 
 @app.command()
@@ -277,11 +280,11 @@ def restored(db: Db = None, by: By = None, as_json: Json = False) -> None:
     if give(as_json, asdict(done)):
         return
     out().print(
-        f"{count(done.held, 'run')} of {done.runs:,} paused; the last record is of {when(done.taken)}."
+        f"{count(done.held, 'run')} of {done.runs:,} paused; the last record is from {when(done.taken)}."
     )
     if done.held:
         look = command(db, "runs", options=("--status", "paused"))
-        remark(f"Look at each, then let it go on or cancel it: {look}")
+        remark(f"Check each, then resume or cancel it: {look}")
 
 
 async def _held(address: str, by: str) -> "Held":
@@ -298,7 +301,9 @@ async def _held(address: str, by: str) -> "Held":
 Older = Annotated[
     str,
     typer.Option(
-        "--older", metavar="SPAN", help="Only runs whose last record is older: 12h, 30d, 4w."
+        "--older",
+        metavar="SPAN",
+        help="Only runs whose last record is older than this: 12h, 30d, 4w.",
     ),
 ]
 EndedStatus = Annotated[
@@ -340,7 +345,7 @@ def prune(
             older=older,
             status=status or "completed",
             archive=archive,
-            by=name or "somebody",
+            by=name or "unknown",
             reason=reason,
             dry_run=dry_run,
         ),
@@ -353,15 +358,16 @@ def prune(
         remark(f"Their checkpoints are in {visible(done.archive)}")
     if done.held:
         say(
-            Text(f"{count(done.held, 'run')} on hold stayed: {command(db, 'hold')}", style="yellow")
+            Text(
+                f"{count(done.held, 'run')} on hold, not pruned: {command(db, 'hold')}",
+                style="yellow",
+            )
         )
     if done.kept:
-        why = "a later turn of the conversation stays, or it changed meanwhile"
-        say(Text(f"{count(done.kept, 'run')} stayed: {why}.", style="yellow"))
+        why = "a later turn of the conversation is kept, or the run changed meanwhile"
+        say(Text(f"{count(done.kept, 'run')} not pruned: {why}.", style="yellow"))
     if done.runs and not dry_run:
-        remark(
-            f"The file uses the room again; to give it back to the disk: {command(db, 'db', 'scrub')}"
-        )
+        remark(f"The file reuses the space; to return it to the disk: {command(db, 'db', 'scrub')}")
 
 
 @app.command()
@@ -371,12 +377,12 @@ def scrub(db: Db = None, as_json: Json = False) -> None:
     reader prevents it."""
     database_of(db)
     done = with_runtime(db, lambda rt: rt.scrub())
-    told = "What was erased or pruned is in no byte of the files."
+    told = "The files contain nothing that was erased or pruned."
     if not done:
-        told = "Somebody who reads holds a part of it."
+        told = "A reader still uses a part of it."
     give(as_json, {"scrubbed": done}, told)
     if not done:
-        remark(f"Once more: {command(db, 'db', 'scrub')}")
+        remark(f"Try again: {command(db, 'db', 'scrub')}")
         raise typer.Exit(1)
 
 

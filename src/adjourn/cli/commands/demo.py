@@ -39,13 +39,15 @@ QUICKLY = "0.1"
 def demo(
     folder: Annotated[
         Path | None,
-        typer.Option("--dir", help="Put the files here and keep them.", show_default=False),
+        typer.Option(
+            "--dir", help="Write the files to this directory and keep them.", show_default=False
+        ),
     ] = None,
     leave: Annotated[
-        bool, typer.Option("--exit", help="Take the whole tour without asking, and exit.")
+        bool, typer.Option("--exit", help="Run the whole tour without questions, then exit.")
     ] = False,
     terminal: Annotated[
-        bool, typer.Option("--terminal", help="Take the tour here, without a server.")
+        bool, typer.Option("--terminal", help="Run the tour in the terminal, without a server.")
     ] = False,
     port: Annotated[
         int, typer.Option(help="Port of the console; another if it is in use.", min=0, max=65535)
@@ -98,10 +100,10 @@ async def _show(folder: Path, port: int, opens: bool) -> None:
     async with stage(folder, free_port(port)) as on:
         assert on.server is not None
         await on.start_forger()
-        out().print(Text.assemble("Adjourn is at  ", (on.server.link, "bold")))
+        out().print(Text.assemble("Adjourn runs at  ", (on.server.link, "bold")))
         remark(
             "A server, a worker and a few runs, on a SQLite file. Nothing leaves this machine.",
-            f"Files: {visible(str(folder))}   Worker: process {on.pids[-1]}   Ctrl-C ends it.",
+            f"Files: {visible(str(folder))}   Worker: process {on.pids[-1]}   Ctrl-C stops it.",
         )
         with opened(on.server.link, folder) if opens else nullcontext():
             await stop.wait()

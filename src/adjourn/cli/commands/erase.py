@@ -38,7 +38,7 @@ def erase(
     whole: Annotated[
         bool,
         typer.Option(
-            "--whole", help="Also every other run of its conversation: all of them, or none."
+            "--whole", help="Also erase every other run of its conversation: all or none."
         ),
     ] = False,
     yes: Yes = False,
@@ -73,14 +73,17 @@ def erase(
             )
     if not done.scrubbed:
         if scrub:
-            why = "Somebody who reads holds a part of it in the files"
+            why = "A reader still uses a part of it in the files"
         else:
             why = "It is still in the bytes of the file"
-        tell(Text(f"{why}; once more: {command(db, 'db', 'scrub')}", style="yellow"))
+        tell(Text(f"{why}; try again: {command(db, 'db', 'scrub')}", style="yellow"))
     if done.others:
-        said = f"{count(len(done.others), 'later run')} of its session may have been given its conversation: "
+        said = (
+            f"{count(len(done.others), 'later run')} of its session may have been given its "
+            "conversation: "
+        )
         tell(Text(said + ", ".join(visible(x) for x in done.others[:5]), style="yellow"))
-    remark("Backups, checkpoints and forks of it are copies of their own.")
+    remark("Backups, checkpoints and forks of it are separate copies; erase them too.")
 
 
 def _found(db: str | None, run: str) -> tuple[str, str]:
@@ -90,7 +93,7 @@ def _found(db: str | None, run: str) -> tuple[str, str]:
         except UnknownRun as unknown:
             if not unknown.pruned:
                 raise
-            return run, "was pruned; what is left of it is its archive"
+            return run, "was pruned; only its archive is left"
         return row.id, row.title
 
     return with_runtime(db, look)
@@ -122,7 +125,7 @@ def _meant(db: str | None, run: str, reason: str, yes: bool, whole: bool) -> str
     tell(f"  {visible(id)}  {visible(title)}")
     what = "it, and in every run of its conversation" if whole else "it"
     if not agreed(f"Erase everything that is in {what}? It cannot be undone."):
-        raise Invalid(f"{id!r} was left as it is", consequence="nothing was erased")
+        raise Invalid(f"{id!r} was not changed", consequence="nothing was erased")
     return id
 
 
@@ -147,7 +150,7 @@ def hold(
     """Put a run or a label under a legal hold. It is neither erased nor pruned until the hold is
     lifted."""
     if run and label:
-        raise Invalid("name a run, or a label with --label, not both")
+        raise Invalid("give a run or --label, not both")
     if not (run or label):
         _print_holds(with_runtime(db, lambda rt: rt.holds()), as_json)
         return

@@ -34,7 +34,7 @@ def fork(
     at: Annotated[
         int | None,
         typer.Option(
-            "--at", metavar="RECORD", help="The boundary to start from; without it, the latest."
+            "--at", metavar="RECORD", help="Record to fork at; without it, the latest possible."
         ),
     ] = None,
     instruction: Annotated[
@@ -59,7 +59,7 @@ def fork(
     person; with keep, which needs the right to decide, the answers are recorded as yours.
     """
     if answers not in ("reopen", "keep"):
-        raise Invalid(f"--answers is 'reopen' or 'keep', not {answers!r}")
+        raise Invalid(f"--answers must be 'reopen' or 'keep', got {answers!r}")
     keeps = answers == "keep"
     right: Right = "decide" if keeps else "control"
     name = person(db, by, right=right, what="keeping people's answers" if keeps else "a fork").name

@@ -55,7 +55,7 @@ PATIENCE = 2.0
 @says("Not shown")
 def inbox(
     item: Annotated[
-        str | None, typer.Argument(metavar="[ITEM]", help="Show this one in full, and decide.")
+        str | None, typer.Argument(metavar="[ITEM]", help="Show this item in full, and decide.")
     ] = None,
     db: Db = None,
     as_json: Json = False,
@@ -112,7 +112,7 @@ def _at_the_prompt(db: str | None, interrupt: Interrupt, by: Person, signing_key
     try:
         choice = decide(interrupt)
     except (DecideLater, KeyboardInterrupt):
-        say("", Text("Left as it is.", style=DIM))
+        say("", Text("Not changed.", style=DIM))
         return 3
 
     async def work(rt: Runtime) -> DecisionResult:
@@ -167,9 +167,9 @@ def _each(items: list[str], by: Person, choice: Choice, options: DecisionOptions
         return
     if options.digest or options.wait is not None:
         raise Invalid(
-            "--digest and --wait are for one item",
+            "--digest and --wait need a single item",
             consequence="nothing was decided",
-            advice="leave them out, or name one item",
+            advice="remove them, or name one item",
         )
     if choice.verb == "approve":
         decision = Decision.approve(choice.note, choice.edit, choice.scope, choice.stands)
@@ -220,7 +220,10 @@ def approve(
         str, option("JSON", "Run it with these arguments instead; give all of them.")
     ] = "",
     scope: Annotated[
-        str, typer.Option(help="once, or run: also again in this run for exactly these arguments.")
+        str,
+        typer.Option(
+            help="once; or run: also for later calls of this run with exactly these arguments."
+        ),
     ] = "once",
     stands: Stands = False,
     where: Where = None,
@@ -291,8 +294,10 @@ def answer(
     value: Annotated[
         str | None,
         typer.Argument(
-            help="JSON; anything that is not JSON is a string. Left out for a secret, which is typed "
-            "without an echo; - reads it from the standard input."
+            help=(
+                "JSON; anything else is a string. Leave it out for a secret, which is typed "
+                "without echo; - reads it from stdin."
+            )
         ),
     ] = None,
     db: Db = None,
@@ -399,10 +404,10 @@ def retry(
         _command(item, decider, lambda interrupt: Choice("answer", "retry", note=note), options)
         return
     if wait is not None:
-        raise Invalid("--wait is for one run", advice="leave it out, or leave --all out")
+        raise Invalid("--wait needs a single run", advice="remove --wait or --all")
     alike = with_runtime(db, lambda rt: look_alike(rt, db, item, digest, decides=not is_attended()))
     if is_attended() and alike.count and not alike.is_meant():
-        raise Invalid("they were left as they are", consequence="nothing was retried")
+        raise Invalid("the errors were not changed", consequence="nothing was retried")
     done = with_runtime(
         db, lambda rt: alike.retry(rt, decider, note, request_id), signing_key=signing_key or None
     )

@@ -53,7 +53,7 @@ def assign(
         typer.Argument(metavar="[NAME]", help=f"A person, or a group as {GROUP}NAME."),
     ] = "",
     nobody: Annotated[
-        bool, typer.Option("--nobody", help="Take the assignment back instead.")
+        bool, typer.Option("--nobody", help="Remove the assignment instead.")
     ] = False,
     db: Db = None,
     as_json: Json = False,
@@ -64,12 +64,12 @@ def assign(
         raise Invalid("name a person or a group, or give --nobody")
     who = person(db, by, right="decide").name
     if to:
-        check_known(to, deciders(db) or [to], "person who may decide, or group of such people,")
+        check_known(to, deciders(db) or [to], "person who can decide, or group of such people,")
 
     async def leave(rt: Runtime, interrupt: Interrupt) -> tuple[str, dict[str, Any]]:
         await rt.assign(interrupt, to, by=who)
         if not to:
-            return "Assigned to nobody.", {"assigned_to": ""}
+            return "The assignment was removed.", {"assigned_to": ""}
         return f"Assigned to {to}.", {"assigned_to": to}
 
     _leave(db, item, leave, as_json)

@@ -22,7 +22,9 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="File for the private
 Name = Annotated[
     str,
     typer.Option(
-        metavar="NAME", help="Whose it is.", show_default="this machine's, or your user name here"
+        metavar="NAME",
+        help="Name of its owner.",
+        show_default="this machine's, or your user name here",
     ),
 ]
 Person = Annotated[
@@ -51,11 +53,11 @@ def new(
     _print(key, file, line, as_json)
     if not as_json:
         remark(
-            f"The private key is in {visible(str(file))}; only you can read it. Whoever "
-            f"has it can decide."
+            f"The private key is in {visible(str(file))}; only you can read it. Anyone who has "
+            "it can decide."
         )
         remark(
-            "Workers believe it once this line is in their file: adjourn worker "
+            "Workers trust it once this line is in their file: adjourn worker "
             "app.py:agent --deciders FILE"
         )
 
@@ -73,8 +75,8 @@ def show(
         line = key.saved_line(file)
     if not line:
         raise Invalid(
-            "the file does not say whose key it is: say it with --name NAME, and --person "
-            "if it is one person's own"
+            "the file does not name the key's owner: use --name NAME, and --person if it "
+            "belongs to one person"
         )
     _print(key, file, line, as_json)
 
@@ -103,9 +105,7 @@ def require(
 
 def _line(key: SigningKey, name: str, person: bool, group: list[str] | None) -> str:
     if group and not person:
-        raise Invalid(
-            "--group goes with --person: an authority signs for its users, with the groups that they have"
-        )
+        raise Invalid("--group needs --person: an authority signs with the groups of its users")
     return key.line(
         name or (getpass.getuser() if person else socket.gethostname()),
         person=person,

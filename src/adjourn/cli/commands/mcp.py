@@ -27,10 +27,12 @@ app = typer.Typer()
 
 TOKEN = "ADJOURN_MCP_TOKEN"
 """The variable with the token that clients over HTTP must have."""
-Http = Annotated[str, option("[HOST:]PORT", "Answer over HTTP there, not on stdin and stdout.")]
+Http = Annotated[
+    str, option("[HOST:]PORT", "Serve over HTTP at this address, not on stdin and stdout.")
+]
 MayDecide = Annotated[
     bool,
-    typer.Option("--decide", help="Let clients decide for you, about runs they have not started."),
+    typer.Option("--decide", help="Let clients decide for you, on runs that they did not start."),
 ]
 Work = Annotated[
     bool,
@@ -62,7 +64,7 @@ def mcp(
 
     if as_json and not http:
         raise InvalidDefinition(
-            "--json is for --http: on stdin and stdout is the protocol", advice="leave --json out"
+            "--json needs --http: stdin and stdout carry the protocol", advice="remove --json"
         )
     loaded = [program for reference in programs for program in programs_of(reference)]
     if decide:

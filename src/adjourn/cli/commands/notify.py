@@ -21,12 +21,12 @@ from adjourn.views.words import TOPICS
 
 app = typer.Typer(
     name="notify",
-    help="Manage who is told of events: webhooks, chat rooms, mailboxes.",
+    help="Manage notifications: webhooks, chat rooms, mailboxes.",
     no_args_is_help=True,
 )
 Found = TypeVar("Found")
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of who is told.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the endpoint.")]
 Address = Annotated[
     str,
     typer.Argument(
@@ -37,13 +37,13 @@ Address = Annotated[
 ]
 Topics = Annotated[
     list[str],
-    typer.Option("--topic", metavar="TOPIC", help="Tell it only of this; may be repeated."),
+    typer.Option("--topic", metavar="TOPIC", help="Only this event; may be repeated."),
 ]
 Person = Annotated[
     str,
-    typer.Option("--person", metavar="NAME", help="User to whom it belongs, who chooses the rest."),
+    typer.Option("--person", metavar="NAME", help="User who owns it and chooses its events."),
 ]
-NO_SECRET = "as a webhook, it checks what it gets by this secret, which is shown this once:"
+NO_SECRET = "its requests are signed with this secret, which is shown only now:"
 
 
 def _work(
@@ -61,8 +61,8 @@ async def _found(store: Store, name: str) -> Endpoint:
         if endpoint.name == name and endpoint.url:
             return endpoint
     raise NotFound(
-        f"nobody called {name!r:.80} is told of events",
-        advice="`adjourn notify list` shows who is told",
+        f"endpoint {name!r:.80} not found",
+        advice="`adjourn notify list` lists all endpoints",
     )
 
 
@@ -84,7 +84,7 @@ def add(
     """
     for one in topic:
         if one not in TOPICS:
-            raise Invalid(f"{one!r:.80} is no topic", advice=f"one of: {', '.join(TOPICS)}")
+            raise Invalid(f"{one!r:.80} is not a topic", advice=f"one of: {', '.join(TOPICS)}")
     url = address or typer.prompt("Address", hide_input=True, err=True)
 
     async def work(store: Store, who: str) -> str:
@@ -93,19 +93,20 @@ def add(
 
         if any(endpoint.name == name for endpoint in await store.endpoints()):
             raise Conflict(
-                f"{name!r:.80} is told already", advice=f"`adjourn notify remove {name}` first"
+                f"endpoint {name!r:.80} already exists",
+                advice=f"`adjourn notify remove {name}` first",
             )
         if url.startswith(("https://", "http://")) and not service_of(url):
             if to_person:
-                raise Invalid("a webhook belongs to no single person")
+                raise Invalid("a webhook cannot belong to one person")
             return await add_webhook(store, name, url, topics=topic, by=who)
         await add_chat(store, name, url, topics=topic, by=who, person=to_person)
         return ""
 
-    secret = _work(db, by, "adding who is told", work)
+    secret = _work(db, by, "adding an endpoint", work)
     if give(as_json, {"name": name, "secret": secret}):
         return
-    out().print(Text(f"{name} is told from now on."))
+    out().print(Text(f"Endpoint {name} added."))
     if secret:
         remark(NO_SECRET)
         out().print(Text(secret))
@@ -120,11 +121,15 @@ def list_told(db: Db = None, as_json: Json = False, by: By = None) -> None:
     async def work(store: Store, _: str) -> list[EndpointView]:
         return [EndpointView.of(one) for one in await store.endpoints() if one.url]
 
-    found = _work(db, by, "seeing who is told", work)
+    found = _work(db, by, "listing endpoints", work)
     if give(as_json, found):
         return
     if not found:
-        say(Text("Nobody is told. `adjourn notify add NAME` adds a webhook, a room or a mailbox."))
+        say(
+            Text(
+                "There are no endpoints. `adjourn notify add NAME` adds a webhook, a room or a mailbox."
+            )
+        )
     rows = [(visible(one.name), visible(one.url), _topics(one)) for one in found]
     wide = widths(rows, len)
     for row in rows:
@@ -147,8 +152,8 @@ def remove(name: Name, db: Db = None, as_json: Json = False, by: By = None) -> N
         await _found(store, name)
         await store.endpoints(drop=name, by=who)
 
-    _work(db, by, "removing who is told", work)
-    give(as_json, {"name": name}, Text(f"{name} is told nothing more."))
+    _work(db, by, "removing an endpoint", work)
+    give(as_json, {"name": name}, Text(f"Endpoint {name} removed."))
 
 
 @app.command()

@@ -24,8 +24,10 @@ from adjourn.views.visible import visible
 
 app = typer.Typer()
 
-Since = Annotated[str, option("TIME", "Runs that began since then: 24h, 14d or a date.", "--since")]
-Until = Annotated[str, option("TIME", "Runs that began before then.", "--until")]
+Since = Annotated[
+    str, option("TIME", "Only runs started since then: 24h, 14d or a date.", "--since")
+]
+Until = Annotated[str, option("TIME", "Only runs started before then.", "--until")]
 People = Annotated[
     bool,
     typer.Option(
@@ -85,7 +87,7 @@ def numbers(
         answers = [_answer_cells(one) for one in found.people or ()]
         print_section(("PERSON", *WAITS, *VERDICTS), answers, numbered)
     if not found.complete:
-        remark("Some runs have moved since: the next count has them.")
+        remark("Some runs have changed meanwhile: the next count includes them.")
 
 
 def _offset(now: float) -> int:

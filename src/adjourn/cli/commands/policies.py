@@ -24,7 +24,7 @@ def policies_(
     db: Db = None,
     as_json: Json = False,
     since: Annotated[
-        str, option("TIME", "Not before: 7d, 12h, or a date such as 2031-01-31.", "--since")
+        str, option("TIME", "Only since then: 7d, 12h, or a date such as 2031-01-31.", "--since")
     ] = "30d",
 ) -> None:
     """List the rules that asked a person, and how often."""
@@ -46,5 +46,5 @@ def policies_(
     print_table(HEAD, rows)
     told = f"{count(found.counted, 'decision')} counted."
     if not found.complete:
-        told += " There are more: these are the newest."
+        told += " There are older ones: only the newest were counted."
     remark(told)

@@ -48,11 +48,10 @@ def requests(
 ) -> None:
     """Show and verify the exact requests that models were sent."""
     if exactly and not at:
-        raise Invalid("--lines prints one request: say which with --at RECORD")
+        raise Invalid("--lines prints one request: select it with --at RECORD")
     if exactly and sys.stdout.isatty():
         raise Invalid(
-            "--lines prints text as it is, which may do something to a terminal: write it "
-            "into a file or a pipe"
+            "--lines prints raw text, which can control a terminal: write it to a file or a pipe"
         )
 
     async def work(rt: Runtime) -> tuple[str, list[SentRequest]]:

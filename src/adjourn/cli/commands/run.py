@@ -94,12 +94,12 @@ def run(
     """
     if resume and (input is not None or run_id or session or label or after or file):
         raise Invalid(
-            "--resume continues a run that has its input already",
-            advice="leave INPUT, --file, --id, --session, --label and --after out",
+            "--resume continues a run that already has its input",
+            advice="remove INPUT, --file, --id, --session, --label and --after",
         )
     check_fresh(fresh, session, after)
     if instruction and not resume:
-        raise Invalid("--instruction goes with --resume", advice="for a new run put it into INPUT")
+        raise Invalid("--instruction needs --resume", advice="for a new run, put it in INPUT")
     wanted = RunRequest(
         program_of(program),
         with_files(input_of(input, data), given_files(file), "INPUT"),

@@ -75,7 +75,7 @@ def runs(
     label: Annotated[str, option("NAME=VALUE", "Only runs with this label.")] = "",
     search: Annotated[
         str,
-        option("TEXT", "Only runs with these words, or keys: 'tool:refund cost:>0.05 took:>10m'."),
+        option("TEXT", "Only runs with these words or keys: 'tool:refund cost:>0.05 took:>10m'."),
     ] = "",
     after: Annotated[str, option("RUN", "Only runs older than this one.")] = "",
     limit: Annotated[int, typer.Option(help="Maximum number.", min=1, max=1000)] = 30,
@@ -146,12 +146,12 @@ def show(
     ] = False,
     web: Annotated[
         bool,
-        typer.Option("--web", help="Print the address of its page in the console, and open it."),
+        typer.Option("--web", help="Print the URL of its page in the console, and open it."),
     ] = False,
 ) -> None:
     """Show one run: its status and its steps."""
     if sealed and not checkpoint:
-        raise Invalid("--sealed goes with --checkpoint")
+        raise Invalid("--sealed needs --checkpoint")
 
     async def work(rt: Runtime) -> tuple[LoadedRun, list[Halt], str, float]:
         row = await find_run(rt, run)
@@ -323,7 +323,7 @@ def list_inbox(db: str | None, agent: str, kind: str, run: str, limit: int, as_j
     if as_json:
         return
     if not items:
-        remark("Nothing waits for a person.")
+        remark("The inbox is empty.")
         return
     example = command(db, "inbox", "1" if kept and is_read() else items[0].interrupt.ref)
     remark(f"{count(len(items), 'item')}. Look at one and decide: {example}")

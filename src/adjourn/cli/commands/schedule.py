@@ -31,13 +31,13 @@ Name = Annotated[str, option("NAME", "The schedule's name; without it, the agent
 CronFields = Annotated[str, option("FIELDS", "When: five fields, '30 9 * * mon-fri', or @daily.")]
 Every = Annotated[str, option("SPAN", "When: every 15m, 12h, 1d, counted from midnight UTC.")]
 Zone = Annotated[str, option("ZONE", "The time zone of --cron: Europe/Oslo. Without it, UTC.")]
-CatchUp = Annotated[str, option("SPAN", "How late a run may be started: 5m unless you say more.")]
+CatchUp = Annotated[str, option("SPAN", "How late a run may be started; 5m by default.")]
 NoOverlap = Annotated[
-    bool, typer.Option("--no-overlap", help="Start none while the one before has not ended.")
+    bool, typer.Option("--no-overlap", help="Skip a run while the previous one has not ended.")
 ]
 Next = Annotated[
     int,
-    typer.Option(metavar="N", help="Only print the next N moments; nothing is started.", min=0),
+    typer.Option(metavar="N", help="Only print the next N times; nothing is started.", min=0),
 ]
 
 
@@ -107,7 +107,7 @@ class _Wanted:
             (self.name, self.cron, self.every, self.zone, self.catch_up, self.no_overlap)
         ) or any(others):
             raise InvalidDefinition(
-                "a Schedule in a file says all of that itself", advice="give --db and --json only"
+                "a Schedule in a file has its own settings", advice="use only --db and --json"
             )
 
     def schedule(self, program: Agent[Any] | Flow, input: Any, **more: Any) -> Schedule:
@@ -120,7 +120,7 @@ class _Wanted:
             every = _seconds(self.every, "--every")
         if not self.cron and every is None:
             raise InvalidDefinition(
-                "say when: --cron FIELDS, or --every SPAN", advice="for example --cron '@daily'"
+                "--cron FIELDS or --every SPAN is required", advice="for example --cron '@daily'"
             )
         catch_up = CATCH_UP
         if self.catch_up:
@@ -141,7 +141,9 @@ class _Wanted:
 def _seconds(text: str, what: str) -> float:
     span = span_of(text)
     if span is None:
-        raise InvalidDefinition(f"{what} must be a span such as 15m, 12h or 1d, got {text!r:.40}")
+        raise InvalidDefinition(
+            f"{what} must be a duration such as 15m, 12h or 1d, got {text!r:.40}"
+        )
     return span
 
 
@@ -189,6 +191,6 @@ async def _serve(schedules: list[Schedule], address: str, as_json: bool) -> None
         place = visible(without_password(address))
         for one in schedules:
             line = f"{visible(one.name)}: {visible(one.program.name)}, {visible(one.text)}"
-            remark(f"{line}, on {place}. Ctrl-C ends it.")
+            remark(f"{line}, on {place}. Ctrl-C stops it.")
         await scheduler.serve()
-    remark("Stopped. Runs that were started are with the workers.")
+    remark("Stopped. Workers continue the runs that were started.")

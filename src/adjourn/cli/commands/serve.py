@@ -54,7 +54,7 @@ Programs = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[APP.PY:NAME]...",
-        help="Agents and flows whose runs it also advances.",
+        help="Agents and flows whose runs this process also advances.",
         show_default=False,
         autocompletion=complete_programs,
     ),
@@ -62,7 +62,7 @@ Programs = Annotated[
 Host = Annotated[
     str, typer.Option(help="Address to listen on; any other than loopback needs users.")
 ]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="0 chooses a free port.")]
 Origins = Annotated[
     list[str] | None,
     option("URL", "Public address, if it is not HOST:PORT; may be repeated.", "--origin"),
@@ -81,22 +81,24 @@ LinkName = Annotated[
 Token = Annotated[
     bool,
     typer.Option(
-        "--token", help="Print a link with every right, although there are users or an origin."
+        "--token", help="Print a link with all rights, even if there are users or an origin."
     ),
 ]
 Certificate = Annotated[str, option("FILE", "For HTTPS: the certificate.")]
 CertificateKey = Annotated[str, option("FILE", "For HTTPS: its key.")]
 Allowed = Annotated[
     list[str] | None,
-    option("NETWORK", "Network that webhooks may reach although it is not public."),
+    option("NETWORK", "Private network that webhooks may reach."),
 ]
 Proxies = Annotated[
     list[str] | None,
     option(
-        "NETWORK", "A proxy whose X-Forwarded-For is believed; may be repeated.", "--trusted-proxy"
+        "NETWORK", "A proxy whose X-Forwarded-For is trusted; may be repeated.", "--trusted-proxy"
     ),
 ]
-Rate = Annotated[float, typer.Option(min=1, help="Requests per second for each address.")]
+Rate = Annotated[
+    float, typer.Option(min=1, help="Maximum number of requests per second from each address.")
+]
 Minutes = Annotated[
     float,
     typer.Option(
@@ -119,7 +121,7 @@ Each = Annotated[
     typer.Option(
         metavar="N",
         min=0,
-        help="Maximum number of connections of one address.",
+        help="Maximum number of connections from one address.",
         show_default="a quarter of all",
     ),
 ]
@@ -136,7 +138,7 @@ Details = Annotated[
     bool,
     typer.Option(
         "--details/--no-details",
-        help="Tell chat and mail the arguments of the call that waits, or only that one waits.",
+        help="Include the call's arguments in chat and mail messages, or leave them out.",
     ),
 ]
 
@@ -144,8 +146,10 @@ PeopleTimes = Annotated[
     bool,
     typer.Option(
         "--people-times/--no-people-times",
-        help="Let the numbers say how long single people take to answer: to admins, and to each "
-        "person about themselves.",
+        help=(
+            "Show how long each person takes to answer: to admins, and to each person their "
+            "own times."
+        ),
     ),
 ]
 
@@ -228,7 +232,7 @@ def serve(
         ).settings(),
     }
     _serve(address, loaded, as_json, {"host": host, "port": port, **options})
-    remark("Stopped. Nothing is lost.")
+    remark("Server stopped. All runs are saved.")
 
 
 def _serve(
@@ -270,7 +274,7 @@ def _warn_of_tools() -> None:
     """A key that decides stands where tools run."""
     danger = "a tool that reads its memory or its key can decide"
     remark(f"! This process signs decisions and runs tools: {danger}.")
-    remark("  Start workers of their own, and add --no-work here.")
+    remark("  Start separate workers, and add --no-work here.")
 
 
 def _limits(rate: float, most: int, each: int, head_seconds: float) -> dict[str, Any]:
@@ -308,11 +312,11 @@ def _tell(up: "RunningServer", names: list[str], address: str, as_json: bool) ->
     if names:
         does = f"advances {', '.join(map(visible, names))}"
     else:
-        does = "advances nothing: start a worker beside it"
+        does = "advances no runs: start a worker too"
     remark(f"Serving {visible(without_password(address))}; this process {does}. Ctrl-C stops it.")
     if up.token:
         remark(
-            "Whoever has this link may do everything here; it and its sessions end with this process."
+            "Anyone with this link has all rights here; the link and its sessions end with this process."
         )
     else:
         remark("People log in with their keys; `adjourn user add NAME` makes one.")

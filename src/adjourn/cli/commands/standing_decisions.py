@@ -33,7 +33,7 @@ def standing(run: RunId, db: Db = None, as_json: Json = False) -> None:
     if give(as_json, found):
         return
     if not found:
-        remark("No decision of this run stands for later calls.")
+        remark("This run has no standing decisions.")
     terminal = out()
     for view in found:
         terminal.print(standing_line(view, now))
@@ -80,4 +80,4 @@ def revoke(
     if give(as_json, {"ref": ref, "run_id": run_id, "by": decider.name, "seq": seq}):
         return
     out().print(f"✓ Revoked by {visible(decider.name)}: {visible(ref)}")
-    remark("  Its tool is asked about again.")
+    remark("  Later calls of its tool need approval again.")

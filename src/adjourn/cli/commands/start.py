@@ -107,5 +107,5 @@ def _print_wanted(wanted: RunRequest, begins: bool, as_json: bool) -> None:
         named = f" as {visible(wanted.run_id)}" if wanted.run_id else ""
         out().print(f"Would start {visible(wanted.program.name)}{named} with {exact(given)}")
     else:
-        out().print(f"{visible(wanted.run_id or '')} was started before with the same input.")
+        out().print(f"{visible(wanted.run_id or '')} was already started with the same input.")
     remark("Nothing was started.")

@@ -34,7 +34,7 @@ Name = Annotated[
     typer.Argument(metavar="NAME", help="Name under which this person's decisions are recorded."),
 ]
 File = Annotated[
-    str, option("FILE", "File of users, if not the one beside the database.", "--users")
+    str, option("FILE", "File of users; without it, the one beside the database.", "--users")
 ]
 Expires = Annotated[
     str,
@@ -98,8 +98,8 @@ def _path(db: str | None, file: str, new: bool) -> str:
     path = users_path(address)
     if not path:
         raise Invalid(
-            f"{address!r} has no place where users could be kept",
-            advice="name one with --users",
+            f"{address!r} cannot store users",
+            advice="give a file with --users",
         )
     return path
 
@@ -129,7 +129,7 @@ def _seconds(expires: str) -> float | None:
 def add(
     name: Name,
     role: Annotated[
-        str, typer.Option(help="none, viewer, operator, approver or admin; on everything.")
+        str, typer.Option(help="none, viewer, operator, approver or admin; on all runs.")
     ] = "viewer",
     group: Annotated[
         list[str] | None, option("NAME", "A group of the user; may be repeated.")
@@ -215,7 +215,7 @@ def groups(
 ) -> None:
     """Set a user's groups; without a group, print them."""
     if group and none:
-        raise Invalid("name groups, or give --none, not both")
+        raise Invalid("give groups or --none, not both")
     with _users(db, file) as users:
         if group or none:
             user = users.set_groups(name, group or ())
@@ -238,7 +238,7 @@ def grants(
             show_default=False,
         ),
     ] = None,
-    none: Annotated[bool, typer.Option("--none", help="Take every grant away.")] = False,
+    none: Annotated[bool, typer.Option("--none", help="Remove all grants.")] = False,
     tenant: Annotated[
         str | None,
         option("NAME", "Show the user only runs of this tenant; '' for all.", "--tenant"),
@@ -249,7 +249,7 @@ def grants(
 ) -> None:
     """Set what a user may do with some runs, beyond the role; without a grant, print it."""
     if grant and none:
-        raise Invalid("name grants, or give --none, not both")
+        raise Invalid("give grants or --none, not both")
     with _users(db, file) as users:
         if grant or none:
             users.set_grants(name, grant or ())
@@ -337,7 +337,7 @@ def session_key(
     if give(as_json, {"session": session, "role": role, "key": key}):
         return
     out().print(key)
-    remark(f"A key for the runs of session {visible(session)}. It is not kept: store it now.")
+    remark(f"A key for the runs of session {visible(session)}. It is shown only now: save it.")
 
 
 def _print_key(user: "User", key: str, as_json: bool) -> None:
@@ -345,8 +345,8 @@ def _print_key(user: "User", key: str, as_json: bool) -> None:
         return
     out().print(key)
     remark(
-        f"The key of {visible(user.name)}, {user.role}. It is not kept: store it now. "
-        "It goes into the console's login, or into `Authorization: Bearer KEY`."
+        f"The key of {visible(user.name)}, {user.role}. It is shown only now: save it. Use it "
+        "to log in to the console, or in `Authorization: Bearer KEY`."
     )
 
 

@@ -49,7 +49,7 @@ def watch(
         int, typer.Option(metavar="RECORD", min=0, help="Only events after this record.")
     ] = 0,
     rest: Annotated[
-        bool, typer.Option("--rest", help="Also leave when it waits for a person.")
+        bool, typer.Option("--rest", help="Also exit when it waits for a person.")
     ] = False,
 ) -> None:
     """Follow a run until it ends, from any process. Leaving does not stop it.
@@ -157,7 +157,7 @@ class Watcher:
             output = getattr(ended, "output", None)
             print_line({"event": "end", "run_id": self._run.id, "status": status, "output": output})
         if self._leaves.is_set():
-            remark(f"Left. {visible(self._run.id)} is {status}; leaving stopped nothing.")
+            remark(f"Left. {visible(self._run.id)} is {status}; leaving did not stop it.")
             return 0
         return EXIT.get(status, 0)
 
@@ -204,7 +204,7 @@ class Watcher:
         if undos := undo_words(preview):
             question = f"Cancel and undo {undos}?"
         else:
-            question = "Cancel? Nothing has to be undone."
+            question = "Cancel? There is nothing to undo."
         if await self._typed(lambda: confirm(question)):
             await self._run.cancel(by=self._by)
 

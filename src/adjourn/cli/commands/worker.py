@@ -58,13 +58,13 @@ from adjourn.views.visible import visible
 
 app = typer.Typer()
 OnlyAgents = Annotated[
-    list[str] | None, option("NAME", "Of these programs only this agent or flow; may be repeated.")
+    list[str] | None, option("NAME", "Advance only this agent or flow; may be repeated.")
 ]
 HealthAddress = Annotated[
     str,
     option(
         "[HOST:]PORT",
-        "Answer GET /healthz, /readyz and /metrics there; without HOST, on 127.0.0.1.",
+        "Serve GET /healthz, /readyz and /metrics there; without HOST, on 127.0.0.1.",
     ),
 ]
 ToolLimits = Annotated[
@@ -72,7 +72,10 @@ ToolLimits = Annotated[
     typer.Option(
         "--limit",
         metavar="tool:NAME=LIMIT",
-        help="Calls of a tool over all workers: at the same time (5), or per minute (60/m); may be repeated.",
+        help=(
+            "Maximum calls of a tool over all workers: simultaneous (5), or per minute "
+            "(60/m); may be repeated."
+        ),
         show_default=False,
     ),
 ]
@@ -87,17 +90,19 @@ Programs = Annotated[
         autocompletion=complete_programs,
     ),
 ]
-Concurrency = Annotated[int, typer.Option(help="Number of runs at the same time.", min=1)]
+Concurrency = Annotated[int, typer.Option(help="Number of simultaneous runs.", min=1)]
 LeaseSeconds = Annotated[
     float, typer.Option(help="Seconds after which a worker that does not respond is replaced.")
 ]
-GraceSeconds = Annotated[float, typer.Option(help="Seconds that running tools get when it stops.")]
+GraceSeconds = Annotated[
+    float, typer.Option(help="Seconds that running tools get to finish when it stops.")
+]
 MaxDeaths = Annotated[
     int,
-    typer.Option(help="A run whose worker dies so many times in a row waits for a person.", min=1),
+    typer.Option(help="After so many worker deaths in a row, a run waits for a person.", min=1),
 ]
 OnChange = Annotated[str, typer.Option(help="Runs of a changed agent or flow: refuse, or warn.")]
-Retain = Annotated[str, option("SPAN", "Prune runs that ended longer ago: 12h, 30d, 4w.")]
+Retain = Annotated[str, option("SPAN", "Prune runs that ended longer ago than this: 12h, 30d, 4w.")]
 Archive = Annotated[str, option("DIR", "With --retain: write each run there first.")]
 
 
@@ -143,11 +148,9 @@ def worker(
     loaded = _chosen(programs, agent or [])
     given = resources_of(resources)
     if on_change not in ("refuse", "warn"):
-        raise InvalidDefinition(f"--on-change is 'refuse' or 'warn', not {on_change!r}")
+        raise InvalidDefinition(f"--on-change must be 'refuse' or 'warn', got {on_change!r}")
     if archive and not retain:
-        raise InvalidDefinition(
-            "--archive says where what is pruned is put", advice="say --retain as well"
-        )
+        raise InvalidDefinition("--archive is the directory for pruned runs", advice="add --retain")
     log_as(log_format, log_level)
     rt = Runtime(
         address_of(db),
@@ -180,7 +183,7 @@ def _limits(lines: list[str], loaded: list[Agent[Any] | Flow]) -> dict[str, Limi
     for scope in found:
         if known and scope.startswith(TOOL) and scope.removeprefix(TOOL) not in known:
             remark(
-                f"! --limit {visible(scope)}: none of these programs has such a tool; they have "
+                f"! --limit {visible(scope)}: no agent or flow here has this tool; they have "
                 f"{', '.join(map(visible, sorted(known)))}."
             )
     return found
@@ -235,7 +238,7 @@ def _chosen(references: list[str], names: list[str]) -> list[Agent[Any] | Flow]:
     known = [program.name for program in loaded]
     if absent := [name for name in names if name not in known]:
         raise InvalidDefinition(
-            f"--agent {absent[0]!r:.80} is none of these programs",
+            f"--agent {absent[0]!r:.80} is not one of these agents and flows",
             advice=f"they are {', '.join(map(repr, known))}",
         )
     return [program for program in loaded if not names or program.name in names]
@@ -266,11 +269,12 @@ async def _serve(
         await asyncio.gather(reporter, return_exceptions=True)
     if left := worker.left:
         remark(
-            f"Stopped, and ended what was still at work: {', '.join(left)}. Those calls are in doubt."
+            f"Stopped, and aborted calls that were still running: {', '.join(left)}. Those "
+            "calls are in doubt."
         )
         sys.stdout.flush()
         os._exit(0)  # they do not end by themselves, and nobody may wait for them
-    remark("Stopped. Nothing is lost; another worker goes on.")
+    remark("Stopped. All runs are saved; another worker can continue them.")
 
 
 def _listen(stop: asyncio.Event) -> None:

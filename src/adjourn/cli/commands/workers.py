@@ -46,7 +46,9 @@ def _sentence(fleet: FleetView) -> str:
         said += f" {count(fleet.ready, 'run is', 'runs are')} ready, the oldest for {oldest}."
     if fleet.unfit:
         lost = sum(unfit.runs for unfit in fleet.unfit)
-        said += f" {count(lost, 'run fits', 'runs fit')} no worker: they wait, nothing is lost."
+        said += (
+            f" {count(lost, 'run fits', 'runs fit')} no worker: they wait for a worker that fits."
+        )
     return said
 
 

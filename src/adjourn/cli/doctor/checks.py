@@ -57,7 +57,7 @@ def store(database: Database, db: str | None) -> list[Finding]:
         text = f"{database.where!r} is not an Adjourn database"
         return [wrong("store", text, "Name another", "adjourn doctor --db PATH")]
     if schema > newest:
-        text = f"{database.where} has schema {schema}, this Adjourn knows {newest}"
+        text = f"{database.where} has schema {schema}, this Adjourn supports up to {newest}"
         return [wrong("store", text, "Install", "a newer Adjourn; nothing was changed")]
     if isinstance(database, DatabaseFile) and (closed := _closed(database)):
         return [closed]
@@ -68,7 +68,7 @@ def store(database: Database, db: str | None) -> list[Finding]:
     if took > SLOW:
         found = [look("store", said, "It is slow", "put it on a local disk", commit=took)]
     if schema < newest:
-        text = f"{schema}; this Adjourn makes {newest}, and upgrades it when it opens it"
+        text = f"{schema}; this Adjourn uses {newest}, and upgrades it when it opens it"
         found.append(look("schema", text, "Upgrade", command(db, "db upgrade")))
     if isinstance(database, DatabaseFile):
         found += _room(database)
@@ -89,7 +89,7 @@ def _room(file: DatabaseFile) -> list[Finding]:
     free = shutil.disk_usage(Path(file.path).absolute().parent).free
     if free >= ROOM:
         return []
-    advice = ("Make room", "runs stop when it is full; nothing is lost")
+    advice = ("Free some space", "runs stop when the disk is full; recorded data is safe")
     return [wrong("disk", f"{free:,} bytes are free", *advice)]
 
 
@@ -100,7 +100,7 @@ async def is_whole(database: Database, db: str | None, *, deep: bool) -> list[Fi
         return [wrong("structure", f"{damage[0]} ({len(damage)} in all)", *advice, damage=damage)]
     found: list[Finding] = []
     if isinstance(database, DatabaseFile):
-        found.append(fine("structure", "SQLite finds nothing wrong with it"))
+        found.append(fine("structure", "SQLite found no errors"))
     if database.schema != database.newest_schema:
         advice = ("Upgrade", command(db, "db upgrade"))
         return [*found, look("journals", "not checked: the schema is older", *advice)]
@@ -115,7 +115,7 @@ async def is_whole(database: Database, db: str | None, *, deep: bool) -> list[Fi
         ("journals", journals, f"{count(runs, 'journal')} checked, none broken"),
         ("audit", audit, str(checked)),
     ):
-        advice = ("Look", "somebody has edited the database; compare it with a copy")
+        advice = ("Look", "the database was modified; compare it with a copy")
         found.append(
             wrong(
                 name, f"{count(len(places), 'place')} broken: {places[0]}", *advice, broken=places
@@ -129,7 +129,7 @@ async def is_whole(database: Database, db: str | None, *, deep: bool) -> list[Fi
 def rights(file: DatabaseFile) -> Finding:
     """Who else on this machine can read or change it."""
     if os.name != "posix":
-        return fine("rights", "left to this system's own access lists")
+        return fine("rights", "controlled by this system's access lists")
     modes = {part: stat.S_IMODE(part.stat().st_mode) for part in file.parts()}
     folder = Path(file.path).absolute().parent
     open_folder = stat.S_IMODE(folder.stat().st_mode)
@@ -196,11 +196,11 @@ def restored(database: Database, db: str | None) -> list[Finding]:
     if not held:
         return []
     text = (
-        f"{count(held, 'run')} paused since a backup was restored: what they did after "
-        f"it is not known here"
+        f"{count(held, 'run')} paused since a backup was restored: it is unknown what they did "
+        "after it"
     )
     advice = (
-        "Look at each, then resume or cancel it",
+        "Check each, then resume or cancel it",
         command(db, "runs", options=("--status", "paused")),
     )
     return [look("restored", text, *advice, held=held)]
@@ -217,7 +217,7 @@ async def workers(rt: Runtime, programs: Sequence[str], db: str | None) -> list[
     for row in due:
         waited = now - _due_since(row)
         if row.worker and is_dead(row.worker):
-            died.append((row, f"{row.id} was left by a worker that died"))
+            died.append((row, f"the worker of run {row.id} died"))
         elif (
             (not row.worker or row.lease_until <= now) and waited > ALONE and row.id not in misfits
         ):
@@ -229,7 +229,7 @@ async def workers(rt: Runtime, programs: Sequence[str], db: str | None) -> list[
     found += _named("died", db, died)
     found += _named("alone", db, alone)
     held = len(due) - len(died) - len(alone) - len(misfits)
-    return found or [fine("workers", f"{count(held, 'run')} to advance, none is left alone")]
+    return found or [fine("workers", f"{count(held, 'run')} to advance, all have workers")]
 
 
 def _remedy(misfit: Misfit, db: str | None) -> tuple[str, str]:
@@ -272,7 +272,7 @@ async def people(rt: Runtime, db: str | None) -> list[Finding]:
     halts: Sequence[Halt] = await rt.halts()
     for halt in halts:
         text = (
-            f"{halt.scope} is halted since {duration(rt.store.now() - halt.at)} by "
+            f"{halt.scope} has been halted for {duration(rt.store.now() - halt.at)} by "
             f"{halt.by}: {halt.reason}"
         )
         lift = command(db, "unhalt", halt.scope, options=("--reason", "…"))
@@ -291,12 +291,12 @@ async def letters(rt: Runtime, db: str | None) -> list[Finding]:
     found: list[Finding] = []
     if dead:
         last = dead[-1]
-        text = f"{count(len(dead), 'dead letter')}, the last for {last.endpoint}: {last.error}"
+        text = f"{count(len(dead), 'undelivered notification')}, the last for {last.endpoint}: {last.error}"
         found.append(look("letters", text, "See", command(db, "serve"), count=len(dead)))
     if late:
-        text = f"{count(len(late), 'letter')} on the way for more than {duration(LATE)}"
+        text = f"{count(len(late), 'letter')} undelivered for more than {duration(LATE)}"
         found.append(look("letters", text, "Start", command(db, "serve"), count=len(late)))
-    return found or [fine("letters", f"{count(len(endpoints), 'endpoint')}, nothing is held up")]
+    return found or [fine("letters", f"{count(len(endpoints), 'endpoint')}, nothing is delayed")]
 
 
 # The people who may decide
@@ -310,7 +310,7 @@ async def decisions(rt: Runtime) -> Finding:
             "signed: serve needs --signing-key, and every worker --deciders",
             signed=True,
         )
-    return fine("decisions", "not signed: whoever can write the file can decide", signed=False)
+    return fine("decisions", "not signed: anyone who can write the file can decide", signed=False)
 
 
 async def users(rt: Runtime, place: str, db: str | None) -> list[Finding]:
@@ -323,11 +323,11 @@ async def users(rt: Runtime, place: str, db: str | None) -> list[Finding]:
         return [fine("users", "none: the console is served on this machine only")]
     said: list[Finding] = []
     if not any(user.role == "admin" for user in found):
-        said.append(look("users", "nobody is an admin", "Add one", _add_user(db, "admin")))
+        said.append(look("users", "no user has the admin role", "Add one", _add_user(db, "admin")))
     deciders = [user for user in found if user.role in ("approver", "admin")]
     if not deciders:
         said.append(
-            look("users", "nobody can decide over the API", "Add one", _add_user(db, "approver"))
+            look("users", "no user can decide over the API", "Add one", _add_user(db, "approver"))
         )
     there: set[str] = set()
     for user in deciders:
@@ -336,7 +336,7 @@ async def users(rt: Runtime, place: str, db: str | None) -> list[Finding]:
     for interrupt in await rt.inbox(limit=1000):
         wanted.update(interrupt.groups)
     for group in sorted(wanted - there):
-        text = f"something waits for the group {group}, and no approver is in it"
+        text = f"an interrupt waits for the group {group}, which has no approver"
         said.append(look("users", text, "Add one", _add_user(db, "approver", "--group", group)))
     decide = count(len(deciders), "of them decides", "of them decide")
     return said or [fine("users", f"{count(len(found), 'user')}, {decide}")]

@@ -32,14 +32,14 @@ async def engine(runtime: Runtime) -> list[Finding]:
         return [look("engine", text, "Then", advice) for text, advice in problems]
     if waking:
         said = f"{found.name} {version}".rstrip()
-        return [fine("engine", f"{said} answers, and is told of runs that are due")]
-    text = f"{found.name} answers, and is told of nothing yet"
+        return [fine("engine", f"{said} answers, and wakes runs")]
+    text = f"{found.name} answers, but no worker uses it yet"
     return [look("engine", text, "Start a worker", "adjourn worker app.py:agent --engine KIND")]
 
 
 def _without(waking: bool) -> list[Finding]:
     if not waking:
         return []
-    text = "an engine is told of runs that are due; ADJOURN_ENGINE names none here"
+    text = "the store uses an engine, but ADJOURN_ENGINE is not set here"
     back = "adjourn worker app.py:agent --engine store"
-    return [look("engine", text, "If there is none any more", back)]
+    return [look("engine", text, "If the engine is no longer used", back)]

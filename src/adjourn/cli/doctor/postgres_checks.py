@@ -59,7 +59,7 @@ def _durable(report: ServerReport) -> Finding:
         return look("durable", text, "Set it", "full_page_writes = on")
     standbys = report.synchronous_standbys
     if report.settings.get("synchronous_standby_names") and not standbys:
-        text = "synchronous standbys are named and none is there: commits wait for ever"
+        text = "synchronous standbys are configured but none is connected: commits wait forever"
         return wrong("durable", text, "Start", "the standby, or empty synchronous_standby_names")
     if standbys:
         return fine("durable", f"commits wait for {count(standbys, 'synchronous standby')}")
@@ -76,7 +76,7 @@ def _rights(report: ServerReport, db: str | None) -> Finding:
         advice = ("Allow it", "grant all on all tables in schema adjourn to ROLE")
         return wrong("rights", text, *advice, tables=list(report.closed))
     if not report.has_trigrams:
-        text = "the extension pg_trgm is not there, and text cannot be searched"
+        text = "the extension pg_trgm is missing, so text cannot be searched"
         return wrong("rights", text, "Create it", "create extension pg_trgm")
     if not report.may_create:
         text = "this role may not create a schema: upgrades need another role"
@@ -88,8 +88,8 @@ def _pooler(report: ServerReport) -> Finding:
     if not report.pooled:
         return fine("pooler", "none: connections go to the server itself")
     if report.listens_elsewhere:
-        return fine("pooler", "one, and announcements have a way around it")
-    text = "one is in between, and the address names no way around it: words arrive within a second"
+        return fine("pooler", "one; announcements bypass it")
+    text = "there is a pooler, and the address names no way around it: notices take up to a second"
     return look("pooler", text, "Add", "?listen=ADDRESS of the server itself, to the address")
 
 
@@ -97,7 +97,9 @@ def _announcements(report: ServerReport) -> Finding:
     if report.is_standby:
         return fine("notify", "a standby carries no announcements (NOTIFY)")
     if report.heard is None:
-        text = "announcements (NOTIFY) do not arrive: words from other processes take a second"
+        text = (
+            "announcements (NOTIFY) do not arrive: notices from other processes take up to a second"
+        )
         advice = ("Add", "?listen=ADDRESS of the server itself, to the address")
         return look("notify", text, *advice)
     return fine("notify", f"announcements arrive after {report.heard * 1000:.1f} ms")
@@ -107,7 +109,7 @@ def _clock(report: ServerReport) -> Finding:
     if abs(report.skew) > SKEW:
         where = "ahead of" if report.skew > 0 else "behind"
         text = f"this machine is {duration(abs(report.skew))} {where} the server"
-        why = "start time synchronisation; leases are safe, keys and sessions end too early or late"
+        why = "start time synchronisation; leases are safe, but keys and sessions end too early or too late"
         return look("skew", text, "Fix", why, skew=report.skew)
     return fine("skew", f"this machine and the server differ by {abs(report.skew) * 1000:.0f} ms")
 

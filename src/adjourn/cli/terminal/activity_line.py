@@ -49,12 +49,12 @@ def _ended(view: RunView) -> str:
         return f"erased {_by(now.by, now.reason)}"
     if view.status == RunStatus.CANCELLED:
         if now.more:
-            return f"{now.more} left behind"
-        return "nothing left behind"
+            return f"{now.more} not undone"
+        return "no residue"
     if view.status == RunStatus.STOPPED:
         return f"by {now.reason}"
     return now.text
 
 
 def _by(by: str, reason: str) -> str:
-    return f"by {by or 'somebody'}" + (f": {reason}" if reason else "")
+    return f"by {by or 'an unknown person'}" + (f": {reason}" if reason else "")

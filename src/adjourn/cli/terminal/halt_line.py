@@ -116,8 +116,8 @@ def warn_of_unknown(scope: HaltScope, db: str | None, reason: str) -> None:
         return
     kind, name = scope_parts(scope.scope)
     say(
-        f"! No {kind} here is called {visible(name)}. The halt is on, and holds nothing that this "
-        "store knows of."
+        f"! No {kind} here is called {visible(name)}. The halt is on, but it holds nothing in "
+        "this store."
     )
     for near in scope.near:
         meant = command(db, "halt", f"{kind}:{near}", options=("--reason", reason))

@@ -213,7 +213,7 @@ def _seen(item: Item, width: int) -> Iterator[Text]:
         if earlier.outcome:
             parts.append(_came(earlier.outcome))
         if not earlier.same_definition:
-            parts.append("the tool was defined otherwise")
+            parts.append("the tool had a different definition")
         yield from _labelled("       ", " · ".join(parts), width)
     for difference in before.differs:
         yield from _labelled("differs", difference.told, width)
@@ -247,7 +247,7 @@ def _facts(item: Item) -> Iterator[tuple[str, str]]:
     for name, what in i.choices.items():
         yield "choice", f"{name}: {what}"
     if i.escalated:
-        yield "escalated", "nobody decided in time"
+        yield "escalated", "no decision in time"
     if item.view.assigned_to:
         yield "for", item.view.assigned_to
     for note in item.view.notes:
@@ -300,7 +300,7 @@ def _origin_line(origin: OriginCall, now: float) -> str:
 
 def earlier_line(earlier: EarlierApproval) -> str:
     """Why it is asked again: whose approval no longer counts."""
-    who = " and ".join(earlier.by) or "somebody"
+    who = " and ".join(earlier.by) or "an unknown person"
     when = time.strftime("%H:%M", time.localtime(earlier.at))
     if earlier.valid_for:
         return f"the approval of {when} by {who} had expired before the call ran"
@@ -353,10 +353,10 @@ def _still_needed(seats: Sequence[Seat]) -> str:
 
 def _who(seat: Seat, requesters: Sequence[str]) -> str:
     """Who may sit there."""
-    who = " or ".join(seat.groups) or "anybody"
+    who = " or ".join(seat.groups) or "any approver"
     if not seat.not_requester:
         return who
-    return f"{who} but {', '.join(requesters) or 'whoever asked'}"
+    return f"{who} except {', '.join(requesters) or 'the requester'}"
 
 
 def _expiry(i: Interrupt, now: float) -> str:

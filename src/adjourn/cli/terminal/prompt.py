@@ -151,9 +151,9 @@ def decide(interrupt: Interrupt) -> Choice:
 
 _APPROVAL = {
     "approve": "let it run once, exactly as shown",
-    "r": "let it run, and again in this run for these exact arguments",
-    "edit": "change the arguments, then approve what you made",
-    "deny": "do not let it run; the agent reads that and goes on",
+    "r": "let it run, also later in this run with exactly these arguments",
+    "edit": "change the arguments, then approve the result",
+    "deny": "do not let it run; the agent is told and continues",
     "later": "leave it as it is",
 }
 
@@ -173,7 +173,7 @@ def _approval(interrupt: Interrupt) -> Choice:
             case "approve" if confirm(f"Approve {tool} once, exactly as shown?"):
                 return Choice("approve")
             case "r" if confirm(
-                f"Approve {tool} in this run whenever it comes with exactly these arguments?"
+                f"Approve {tool} in this run whenever it has exactly these arguments?"
             ):
                 return Choice("approve", scope="run")
             case "edit":
@@ -259,14 +259,16 @@ def given_answer(interrupt: Interrupt, value: str | None, *, text: bool = False)
     if is_secret(interrupt):
         if value is not None and value != STDIN:
             raise Invalid(
-                "the answer is a secret, and arguments of a command are not",
-                consequence="nothing was recorded, the question stays open; what you gave may be in "
-                "the history of your shell",
-                advice=f"leave VALUE out and type it, or pipe it in and write {STDIN} for VALUE",
+                "the answer is a secret, and command arguments are visible to others",
+                consequence=(
+                    "nothing was recorded, the question stays open; your value may be in the "
+                    "history of your shell"
+                ),
+                advice=f"omit VALUE and type it, or pipe it in with {STDIN} as VALUE",
             )
         return parse(_typed_or_piped(), schema)
     if value is None:
-        raise Invalid("VALUE is missing: only a secret is asked for")
+        raise Invalid("VALUE is missing: only a secret is typed at a prompt")
     if text:
         return value
     return parse(value, schema)
@@ -280,7 +282,7 @@ def _typed_or_piped() -> str:
             raise Invalid("nothing was typed", consequence="the question stays open") from None
     piped = sys.stdin.read().removesuffix("\n")
     if not piped:
-        raise Invalid("nothing came in", advice="pipe the secret in, or run it at a terminal")
+        raise Invalid("stdin was empty", advice="pipe the secret in, or run it at a terminal")
     return piped
 
 
@@ -313,7 +315,7 @@ def _question(interrupt: Interrupt) -> Choice:
             check(schema, value, "answer")
         except Invalid as e:
             if has_secrets(schema):
-                say("  That does not fit, and is a secret: it is not shown. Type it again.")
+                say("  That value is not valid. It is a secret and not shown: type it again.")
             else:
                 say(f"  {visible(str(e))}")
             continue
@@ -348,7 +350,7 @@ def _choice(interrupt: Interrupt) -> Choice:
         if interrupt.kind == "limit" and name == "extend":
             value["amount"] = _json("By how much?")
         extra = {k: v for k, v in value.items() if k != "choice"}
-        if confirm(f"{name}{' ' + exact(extra) if extra else ''}: is that it?"):
+        if confirm(f"{name}{' ' + exact(extra) if extra else ''}: is that right?"):
             return Choice("answer", value)
 
 

@@ -82,7 +82,7 @@ class EndReport:
         line = Text.assemble(sentence_mark("cancelled"), f". {len(outcome.undone)} undone")
         if left := outcome.residue:
             named = "; ".join(map(_left, left))
-            line = Text.assemble(line, ", ", (f"{len(left)} left behind", "red"), f": {named}")
+            line = Text.assemble(line, ", ", (f"{len(left)} not undone", "red"), f": {named}")
         say(Text.assemble(line, "."))
 
     def _waits(self, outcome: Paused) -> None:
@@ -92,7 +92,7 @@ class EndReport:
             steps = reversed(self.view.timeline.steps)
             at = next((step.call_id for step in steps if step.call_id), "")
             where = f"step {visible(at)}" if at else "the start"
-            told = f" at {where}. Nothing is lost, nothing is running."
+            told = f" at {where}. The run is saved, nothing is running."
             say(Text.assemble(sentence_mark("paused"), told))
             steer = command(db, "resume", run, options=("--instruction", "…"))
             resume = command(db, "resume", run)
@@ -103,7 +103,7 @@ class EndReport:
             for interrupt in outcome.interrupts
             if interrupt.kind not in ("timer", "event")
         ]
-        told = f" for a person: {count(len(waiting), 'item')}. Nothing is lost."
+        told = f" for a person: {count(len(waiting), 'item')}. The run is saved."
         say(Text.assemble(sentence_mark(outcome.status), told))
         for interrupt in waiting:
             self._hints((word.lower(), typed) for word, typed in how_to_decide(db, interrupt))

@@ -99,5 +99,5 @@ def check_admin(c: ApiRequest) -> None:
             403,
             "forbidden",
             f"{c.who.name!r} is {c.who.role}: the security log is for admins",
-            advice="ask one of them",
+            advice="ask an admin",
         )

@@ -40,8 +40,10 @@ CHOSEN_RUNS: dict[str, Schema] = {
     "where": {
         **thing((), status=STATUS, search=WORD, **FILTERS),
         "minProperties": 1,
-        "description": "Not together with an Idempotency-Key, except for a dry run: the same "
-        "filter may find other runs later. Look with dry_run, and send the runs that it found.",
+        "description": (
+            "Cannot be combined with an Idempotency-Key, except for a dry run: the same "
+            "filter may find other runs later. Use dry_run, then send the runs that it found."
+        ),
     },
     "note": NOTE,
     "dry_run": FLAG,
@@ -104,12 +106,12 @@ async def _each(c: ApiRequest, verb: BulkVerb, right: Right, runs: list[str]) ->
 async def _chosen(c: ApiRequest) -> list[str]:
     """The ids of the runs that are named, or that a filter finds."""
     if ("runs" in c.body) == ("where" in c.body):
-        raise Invalid("name the runs, or say where: one of the two")
+        raise Invalid("give either runs or where")
     if "runs" in c.body:
         return c.body["runs"]
     if c.request_id and not c.body.get("dry_run", False):
         raise Invalid(
-            "an Idempotency-Key and where do not go together: the same request again may find other runs",
+            "an Idempotency-Key and where cannot be combined: the same request may find other runs later",
             consequence="nothing was done",
             advice="send it with dry_run, then send the runs that it found as runs, with this key",
         )

@@ -44,7 +44,7 @@ def decoded_file(data: str, kind: str, name: str) -> File:
     except (ValueError, binascii.Error) as e:
         if isinstance(e, Invalid):
             raise
-        raise Invalid("the bytes of a file are given as base64, and these are not") from None
+        raise Invalid("the bytes of a file must be base64") from None
 
 
 @operation(

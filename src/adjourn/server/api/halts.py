@@ -64,7 +64,7 @@ async def unhalt(c: ApiRequest) -> Any:
     for halt in await c.rt.halts():
         if halt.scope == c.body["scope"] and not await _may_lift(c, halt):
             raise NotAllowed(
-                f"the halt of {halt.scope!r} was set by {halt.by!r}: an admin lifts it",
+                f"the halt of {halt.scope!r} was set by {halt.by!r}: only an admin can lift it",
                 consequence="nothing was lifted",
             )
     on = await c.rt.unhalt(c.body["scope"], by=c.who.name, reason=c.body["reason"])

@@ -313,7 +313,7 @@ def _approvable(found: Interrupt) -> None:
     if found.kind not in ("approval", "question"):
         choices = ", ".join(found.choices)
         raise InvalidAnswer(
-            f"interrupt {found.id!r} ({found.kind}) is answered with a choice: {choices}"
+            f"interrupt {found.id!r} ({found.kind}) must be answered with one of: {choices}"
         )
 
 
@@ -365,7 +365,7 @@ async def answer(c: ApiRequest) -> Any:
     """Answer a question, or choose."""
     b, found = c.body, await decidable(c)
     if found.kind == "approval":
-        raise Invalid("an approval is approved or denied, not answered")
+        raise Invalid("an approval must be approved or denied, not answered")
     value = given_files(b["value"])
     if b.get("note"):
         value = Decision.value(value, b["note"])
@@ -379,7 +379,7 @@ async def answer_instead(c: ApiRequest) -> Any:
     """Give the result of a call; its tool does not run."""
     b, found = c.body, await decidable(c)
     if found.kind != "approval":
-        raise InvalidAnswer(f"interrupt {found.id!r} ({found.kind}) is no approval")
+        raise InvalidAnswer(f"interrupt {found.id!r} ({found.kind}) is not an approval")
     return await _said(c, found, Decision.instead(given_files(b["result"]), b.get("note", "")))
 
 
@@ -453,7 +453,7 @@ async def retry_all(c: ApiRequest) -> Any:
         await check_decider(c, other.run_id)
         if not await has_right_on(c.app, c.who, "decide", other.run_id):
             raise NotAllowed(
-                f"some of these errors are of runs on which {c.who.name!r} may not decide",
+                f"some of these errors belong to runs on which {c.who.name!r} cannot decide",
                 consequence="nothing was retried",
                 advice="retry them one by one",
             )

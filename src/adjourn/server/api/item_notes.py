@@ -51,7 +51,7 @@ async def assign(c: ApiRequest) -> Any:
     known = await list_deciders(c)
     if to and to not in known.people and to not in {f"{GROUP}{group}" for group in known.groups}:
         raise NotFound(
-            f"{to!r:.80} is nobody who may decide, and no group of such people",
+            f"{to!r:.80} is not a person who can decide, or a group of such people",
             consequence="it was not assigned",
             advice=f"name a person, or a group as {GROUP}NAME",
         )

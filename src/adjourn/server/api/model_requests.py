@@ -14,7 +14,7 @@ from adjourn.views.api_answers import RequestView
 
 @operation("GET /runs/{run_id}/requests", "read", many(RequestView), query={**LINES, "seq": AT})
 async def list_requests(c: ApiRequest) -> Any:
-    """What its models were sent; with `seq`, one of them whole.
+    """The requests that its models were sent; with `seq`, one in full.
 
     A page of them is without the messages themselves.
     """

@@ -94,8 +94,8 @@ async def add_own_browser(c: ApiRequest) -> Any:
     body = c.body
     if await c.app.guard.person(c.who.name) is None or c.who.local:
         raise Conflict(
-            f"{c.who.name!r} is no user of this server",
-            consequence="this browser is not told",
+            f"{c.who.name!r} is not a user of this server",
+            consequence="this browser gets no notifications",
             advice="log in with a key of your own",
         )
     check_allowed(body["url"])
@@ -103,13 +103,13 @@ async def add_own_browser(c: ApiRequest) -> Any:
     if body["key"] != (await _key(c)).public:
         raise Conflict(
             "this browser has subscribed to another sender",
-            consequence="it is not told",
-            advice="subscribe again with the key of this one",
+            consequence="it gets no notifications",
+            advice="subscribe again with the key of this server",
         )
     name = f"push {address_of(body['url'])}"
     mine = [endpoint.name for endpoint, _ in await _mine(c)]
     if name not in mine and len(mine) >= MOST:
-        raise Conflict(f"you have {MOST} already", advice="remove one first")
+        raise Conflict(f"you already have {MOST}", advice="remove one first")
     own = OwnEndpoint(c.who.name, body.get("device", ""), body["p256dh"], body["auth"], _choice(c))
     topics = tuple(body.get("topics", USUAL))
     return await _put(c, Endpoint(name, "push", body["url"], own.kept(), topics))
@@ -153,7 +153,7 @@ async def _found(c: ApiRequest) -> tuple[Endpoint, OwnEndpoint]:
     for endpoint, own in await _mine(c):
         if endpoint.name == name:
             return endpoint, own
-    raise NotFound(f"{name!r:.80} is none of your own endpoints")
+    raise NotFound(f"{name!r:.80} is not one of your endpoints")
 
 
 async def _put(c: ApiRequest, endpoint: Endpoint) -> Any:
@@ -183,7 +183,7 @@ def _choice(c: ApiRequest) -> OwnChoice:
             ZoneInfo(quiet.zone)
         except (KeyError, ValueError, OSError):
             raise Invalid(
-                f"{quiet.zone!r} is no time zone here", advice="write one as 'Europe/Oslo'"
+                f"{quiet.zone!r} is not a known time zone", advice="write one as 'Europe/Oslo'"
             ) from None
     return OwnChoice(
         mine=c.body.get("mine", True),

@@ -324,7 +324,7 @@ async def erase_run(c: ApiRequest) -> Any:
     """Erase a run's content; it must have ended."""
     run = await c.rt.get(c.path["run_id"])
     if c.body.get("whole", False) and not c.who.may_everywhere("admin"):
-        raise NotAllowed("a whole conversation is erased by an admin of everything")
+        raise NotAllowed("only an admin of all runs can erase a whole conversation")
     done = await run.erase(by=c.who.name, reason=c.body["reason"], whole=c.body.get("whole", False))
     return ErasureView(seq=done.seq, scrubbed=done.scrubbed, others=done.others, turns=done.turns)
 

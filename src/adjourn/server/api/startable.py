@@ -32,7 +32,7 @@ async def startable(
         labels.setdefault(TENANT, who.tenant)
     if not who.may_on("control", wanted._replace(labels=labels)):
         raise NotAllowed(
-            f"{who.name!r} may not start such a run",
+            f"{who.name!r} cannot start this run",
             advice=f"these rights were granted: {', '.join(map(str, who.grants)) or who.role}",
         )
     if run_id and await _is_of_others(request, run_id):
@@ -41,7 +41,7 @@ async def startable(
         raise UnknownRun(after)
     if session and not await _reads_session(request, session):
         raise NotAllowed(
-            f"{who.name!r} may not read all runs of this session",
+            f"{who.name!r} cannot read all runs of this session",
             consequence="nothing was started",
             advice="choose another session",
         )

@@ -135,7 +135,7 @@ def last_words(
     parts = [part for message in found for part in parts_of(message) if part]
     if not parts:
         raise Invalid(
-            "the last message is not one of a user, with text or files",
+            "the last message is not a user message with text or files",
             consequence="nothing was started",
             advice="end `messages` with what the person says, or answer an interrupt with `resume`",
         )
@@ -202,7 +202,7 @@ def file_given(data: Any, media_type: Any, name: Any) -> File:
         kind = head[5:].partition(";")[0] or kind
     if not isinstance(data, str) or "://" in data:
         raise Invalid(
-            "a file is given by an address, and addresses are not fetched here",
+            "a file is given as a URL, and URLs are not fetched here",
             consequence="nothing was started",
             advice="send its bytes as base64",
         )
@@ -213,7 +213,7 @@ def _check_version(version: str) -> None:
     major = version.partition(".")[0]
     if major.isdigit() and major != VERSION.partition(".")[0]:
         raise Invalid(
-            f"AG-UI {version!r:.40} is not spoken here",
+            f"AG-UI {version!r:.40} is not supported",
             consequence="nothing was started",
             advice=f"use a client of protocol version {VERSION}",
         )

@@ -49,9 +49,9 @@ class ChatInput(NamedTuple):
         trigger = body.get("trigger", "submit-message")
         if trigger != "submit-message":
             raise Invalid(
-                f"{trigger!r:.60} is not done here: what was said stands in the journal",
+                f"{trigger!r:.60} is not supported: messages cannot be removed from the journal",
                 consequence="nothing was started",
-                advice="fork the run in the console, or say what should be different",
+                advice="fork the run in the console, or send a new message",
             )
         messages = tuple(body["messages"])
         given = answers_of(body) or tuple(_approvals(messages[-1]))

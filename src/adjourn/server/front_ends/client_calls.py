@@ -47,7 +47,9 @@ def offered_tools(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         schema = tool.get("parameters") or {"type": "object"}
         result = _result_schema(tool)
         if why := _fault(name, description, schema, result):
-            raise Invalid(why, consequence="nothing was started", advice="leave it out, or mend it")
+            raise Invalid(
+                why, consequence="nothing was started", advice="leave it out, or correct it"
+            )
         one = {"name": name, "description": description, "schema": schema}
         if result is not None:
             one["result"] = result

@@ -24,7 +24,7 @@ APPROVES: dict[str, Any] = {
 }
 EDITS: dict[str, Any] = {
     "type": "object",
-    "description": "All arguments, in the place of those that were shown.",
+    "description": "All arguments, to replace those that were shown.",
 }
 
 
@@ -79,7 +79,7 @@ class GivenAnswer(msgspec.Struct, frozen=True):
             return Decision.dismiss()
         choices = ", ".join(interrupt.choices)
         raise InvalidAnswer(
-            f"interrupt {interrupt.id!r} ({interrupt.kind}) is answered with a choice: {choices}",
+            f"interrupt {interrupt.id!r} ({interrupt.kind}) must be answered with one of: {choices}",
             consequence="nothing was decided",
         )
 

@@ -92,7 +92,9 @@ async def started_turn(
             client_tools=tools,
         )
     except Refused as e:
-        advice = "answer what it waits for, or wait until it has ended; then send the message again"
+        advice = (
+            "answer its open interrupts, or wait until it has ended; then send the message again"
+        )
         raise Refused(e.run_id, "continue", e.run_status, advice=advice) from None
     return ThreadTurn(run, 0, is_new)
 
@@ -142,7 +144,7 @@ async def answered_turn(
         raise Invalid(
             "these answers are about several runs",
             consequence="nothing was decided",
-            advice="answer what one run waits for at a time",
+            advice="send the answers of one run at a time",
         )
     [run] = runs
     if not whole:
@@ -195,7 +197,7 @@ async def _check_whole(c: ApiRequest, run: str, asked: Sequence[AskedAnswer]) ->
         raise Invalid(
             f"the run also waits for {', '.join(map(repr, left))}",
             consequence="nothing was decided",
-            advice="answer or cancel everything that it waits for in one request",
+            advice="answer or cancel all its open interrupts in one request",
         )
 
 

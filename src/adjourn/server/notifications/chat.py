@@ -64,11 +64,11 @@ def words(
     ]
     if data.get("escalated"):
         groups = ", ".join(map(shown, data.get("groups", ())))
-        lines.append(f"escalated: nobody answered in time{groups and f', now asks {groups}'}")
+        lines.append(f"escalated: no answer in time{groups and f', now asks {groups}'}")
     if item is not None and details:
         lines += action(item)
     if link:
-        lines.append(f"Look at it: {link}")
+        lines.append(f"Open it: {link}")
     return f"{subject} {what}", "\n".join(lines)
 
 
@@ -117,8 +117,8 @@ async def send(url: str, title: str, text: str) -> None:
     apprise = _apprise()
     service = apprise.Apprise()
     if not service.add(url):
-        raise OSError("Apprise does not know this address any more")
+        raise OSError("Apprise no longer supports this address")
     if not await service.async_notify(
         title=title, body=text, body_format=apprise.NotifyFormat.TEXT
     ):
-        raise OSError("the service did not take the message")
+        raise OSError("the service did not accept the message")

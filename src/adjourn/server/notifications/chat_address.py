@@ -44,8 +44,10 @@ def check_room(url: str) -> str:
     raise NotAllowed(
         f"this is not the address of a room in {', '.join(SERVICES)}",
         consequence="nothing was added",
-        advice="copy the address of its incoming webhook whole; other services are added with "
-        "`adjourn notify add`",
+        advice=(
+            "copy the full address of its incoming webhook; add other services with `adjourn "
+            "notify add`"
+        ),
     )
 
 
@@ -62,7 +64,7 @@ async def mail_address(mail: dict[str, Any], allow: Sequence[outlet.Network]) ->
         await outlet.resolve(server, port, allow)
     except (outlet.AddressBlocked, OSError) as e:
         raise NotAllowed(
-            f"mail cannot go by {server!r:.100}: {e}", consequence="nothing was added"
+            f"mail cannot be sent through {server!r:.100}: {e}", consequence="nothing was added"
         ) from None
     mode = "ssl" if port == IMPLICIT_TLS else "starttls"
     more = {"to": mail["to"], "mode": mode, "from": mail.get("sender") or mail["to"]}

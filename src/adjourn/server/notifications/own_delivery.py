@@ -25,7 +25,7 @@ VAPID = "web push"
 SOON = 3600.0
 """What expires within so many seconds is told in quiet hours, too."""
 DAY = 86_400
-MORE = "  and more: look at it"
+MORE = "  and more: open it to see all"
 Recipients = Callable[[str], Awaitable[Identity | None]]
 """Who a person is now, with their rights; None if nobody has that name any more."""
 

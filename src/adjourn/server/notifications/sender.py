@@ -163,7 +163,7 @@ class NotificationSender:
         try:
             if endpoint.kind == "apprise":
                 await chat.send(endpoint.url, "Test from Adjourn", chat.shown(text))
-                return True, "the service took it"
+                return True, "the service accepted it"
             if endpoint.kind == "push":
                 message = {"title": "Test from Adjourn", "text": chat.shown(text)}
                 answer = await self._to_browser(endpoint, {**message, "path": "/", "tag": "test"})
@@ -185,7 +185,7 @@ class NotificationSender:
                 try:
                     wait = await self._round()
                 except Exception as e:
-                    log.warning("delivering stopped and goes on in a while: %s", e)
+                    log.warning("delivery failed; trying again later: %s", e)
                     wait = IDLE
                 await asyncio.sleep(CROWDED if wait == CROWDED else SOON)  # a burst is one round
                 try:
@@ -230,7 +230,9 @@ class NotificationSender:
         self._active.pop(task, None)
         self._bell.set()
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.warning("a letter could not be settled and is due again later: %s", error)
+            log.warning(
+                "the result of a notification could not be recorded; trying again later: %s", error
+            )
 
     async def _deliver(self, endpoint: Endpoint, letter: Notification) -> None:
         try:
@@ -242,11 +244,11 @@ class NotificationSender:
             sent = DeliveryAttempt(letter.n, letter.tries, f"{type(e).__name__}: {e}"[:300])
         if sent.error:
             level, end = (
-                (logging.INFO, "it is tried again")
-                if sent.again
-                else (logging.WARNING, "nobody will try again")
+                (logging.INFO, "trying again") if sent.again else (logging.WARNING, "giving up")
             )
-            log.log(level, "letter %s to %s: %s; %s", letter.n, endpoint.name, sent.error, end)
+            log.log(
+                level, "notification %s to %s: %s; %s", letter.n, endpoint.name, sent.error, end
+            )
         await self._store.post([sent])
 
     async def _attempt(self, endpoint: Endpoint, letter: Notification) -> DeliveryAttempt:
@@ -264,7 +266,9 @@ class NotificationSender:
             return DeliveryAttempt(letter.n, letter.tries)
         if answer.status == GONE:
             return DeliveryAttempt(
-                letter.n, letter.tries, "410: it does not want to be told any more"
+                letter.n,
+                letter.tries,
+                "the endpoint returned 410 Gone; notifications to it have stopped",
             )
         return self._failed(letter, f"it answered {answer.status}", answer.retry_after)
 
@@ -284,7 +288,7 @@ class NotificationSender:
             return DeliveryAttempt(letter.n, letter.tries, HELD, until)
         title, text = chat.words(letter.topic, data, "", item, details=self._details)
         if endpoint.kind == "apprise":
-            where = f"\nLook at it: {link}" if (link := self._link(data)) else ""
+            where = f"\nOpen it: {link}" if (link := self._link(data)) else ""
             await chat.send(endpoint.url, title, text + where)
             return done
         path = _path(data)
@@ -299,7 +303,7 @@ class NotificationSender:
 
     async def _forget(self, endpoint: Endpoint) -> None:
         """Nobody is there any more."""
-        log.info("endpoint %s is told nothing more: nobody is there", endpoint.name)
+        log.info("endpoint %s was removed: it no longer exists (410)", endpoint.name)
         await self._store.endpoints(drop=endpoint.name)
 
     async def _to_browser(
@@ -308,7 +312,7 @@ class NotificationSender:
         kept = [e.secret for e in await self._store.endpoints() if e.name == VAPID]
         own = own_endpoint(endpoint)
         if not kept or own is None:
-            raise OSError("the key that this browser subscribed to is not there any more")
+            raise OSError("the key that this browser subscribed to no longer exists")
         key = VapidKey.kept(kept[0])
         return await self._push.send(endpoint, own, key, message, self._store.now())
 

@@ -102,11 +102,11 @@ def check_url(url: str, allow: Sequence[Network] = ()) -> SplitResult:
     ):
         raise Invalid(f"an endpoint must look like 'https://example.com/hook', got {url!r:.200}")
     if parts.username is not None or parts.password is not None or parts.fragment or "\\" in url:
-        raise Invalid("an endpoint's URL has no user, password or fragment in it")
+        raise Invalid("an endpoint's URL must not contain a user, password or fragment")
     if parts.scheme == "http" and not allow:
         raise Invalid(
-            "an endpoint is reached by https",
-            advice="http is for networks that are explicitly allowed",
+            "an endpoint must use https",
+            advice="http is only for networks that are explicitly allowed",
         )
     try:
         literal = ipaddress.ip_address(host)
@@ -115,7 +115,7 @@ def check_url(url: str, allow: Sequence[Network] = ()) -> SplitResult:
     if not _reachable(literal, allow):
         raise Invalid(
             f"{host} is not a public address",
-            advice="allow its network explicitly if it should be reached",
+            advice="to reach it, allow its network explicitly",
         )
     return parts
 
@@ -158,7 +158,9 @@ async def post(
     async with asyncio.timeout(SECONDS):
         addresses = await resolve(host, port, allow)
         if not secure and any(is_public(ipaddress.ip_address(a)) for a in addresses):
-            raise AddressBlocked(f"{host!r:.100} is public, and would be told without encryption")
+            raise AddressBlocked(
+                f"{host!r:.100} is public, and the notification would not be encrypted"
+            )
         context = tls or _trusting() if secure else None
         name = host if secure else None
         reader, writer = await asyncio.open_connection(
