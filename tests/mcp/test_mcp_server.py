@@ -237,7 +237,7 @@ async def test_the_inbox_can_be_read_and_nothing_decided() -> None:
         [item] = result.structured_content["items"]
         assert item["call"]["tool"] == "pay" and item["call"]["arguments"] == {"cents": 5} and item["digest"]
         decision = {"ref": item["ref"], "digest": item["digest"], "decision": "approve"}
-        with pytest.raises(MCPError, match="there is no tool 'adjourn_decide'"):
+        with pytest.raises(MCPError, match="tool 'adjourn_decide' not found"):
             await called(client, "adjourn_decide", arguments=decision)
         assert await rt.inbox()
 
