@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.text import Text
 
@@ -19,19 +19,20 @@ from adjourn.views.timeline import Timeline
 from adjourn.views.timeline_step import TimelineStep
 from adjourn.views.visible import visible
 
-NOT = {
-    "approve": "Not approved",
-    "deny": "Not denied",
-    "answer": "Not answered",
-    "instead": "Not answered",
-    "dismiss": "Not dismissed",
-}
-DONE = {
-    "approve": "Approved",
-    "deny": "Denied",
-    "answer": "Answered",
-    "instead": "Result given, not run,",
-    "dismiss": "Dismissed",
+
+class VerbWords(NamedTuple):
+    """What is said of a decision that was recorded, and of one that was not."""
+
+    done: str
+    not_done: str
+
+
+VERB_WORDS: dict[str, VerbWords] = {
+    "approve": VerbWords("Approved", "Not approved"),
+    "deny": VerbWords("Denied", "Not denied"),
+    "answer": VerbWords("Answered", "Not answered"),
+    "instead": VerbWords("Result given, not run,", "Not answered"),
+    "dismiss": VerbWords("Dismissed", "Not dismissed"),
 }
 
 
@@ -61,7 +62,8 @@ class DecisionResult:
             glyph = ("✓ ", "green")
         terminal.print(
             Text.assemble(
-                glyph, f"{DONE[self.choice.verb]} by {visible(self.by)}{edited}: {brief(what)}"
+                glyph,
+                f"{VERB_WORDS[self.choice.verb].done} by {visible(self.by)}{edited}: {brief(what)}",
             )
         )
         if self.choice.stands is not None:

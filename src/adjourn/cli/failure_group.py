@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.text import Text
 
-from adjourn.cli.decision_result import DONE
+from adjourn.cli.decision_result import VERB_WORDS
 from adjourn.cli.error_report import error_json
 from adjourn.cli.interrupt_lookup import find, find_decidable, full_digest
 from adjourn.cli.opened_database import address_of
@@ -107,7 +107,7 @@ def report_decided(done: list[Retried], verb: str, by: str, as_json: bool) -> in
     if one was refused."""
     for one in done if not as_json else ():
         if not one.refused:
-            said = f"{DONE[verb]} by {visible(by)}: {list_line(one.interrupt).text}"
+            said = f"{VERB_WORDS[verb].done} by {visible(by)}: {list_line(one.interrupt).text}"
             out().print(Text.assemble(("✓ ", "green"), said))
     return _report_refused(done, as_json)
 

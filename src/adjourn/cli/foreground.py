@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
-from adjourn.cli.decision_result import NOT, record
+from adjourn.cli.decision_result import VERB_WORDS, record
 from adjourn.cli.error_report import report
 from adjourn.cli.loaded_run import status_of
 from adjourn.cli.person import Person
@@ -21,6 +21,7 @@ from adjourn.cli.terminal.live_view import LiveView
 from adjourn.cli.terminal.prompt import Choice, DecideLater, NoLongerOpen, decide, withdrawable
 from adjourn.cli.terminal.summary import EndReport, OutputTarget
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.interrupt_kind import NOT_FOR_PEOPLE
 from adjourn.core.status import Status
 from adjourn.driver.threads import in_thread
 from adjourn.errors import AdjournError, Conflict, Refused, RunFailed
@@ -162,7 +163,7 @@ class Foreground:
         if self._decider is None or self._left:
             return False
         for interrupt in outcome.interrupts:
-            if interrupt.kind in ("timer", "event"):
+            if interrupt.kind in NOT_FOR_PEOPLE:
                 continue
             choice = await self._decision(interrupt)
             if self._left:
@@ -179,7 +180,7 @@ class Foreground:
         try:
             await record(self._rt, interrupt, choice, by, interrupt.digest)
         except Conflict as e:
-            report(e, NOT[choice.verb], db=self._place.db)
+            report(e, VERB_WORDS[choice.verb].not_done, db=self._place.db)
         return True
 
     async def _decision(self, interrupt: Interrupt) -> Choice | str:

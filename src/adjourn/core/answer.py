@@ -7,6 +7,7 @@ import msgspec
 from adjourn.core.codec import plain
 from adjourn.core.decision import DISMISSED, INSTEAD, LARGEST_EXTENSION, Decision, is_fixed
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.interrupt_kind import NOT_FOR_PEOPLE
 from adjourn.core.records import Decided
 from adjourn.core.standing_decision import STANDS, Standing
 from adjourn.errors import InvalidAnswer, StaleDecision, bare
@@ -19,7 +20,7 @@ def decided(interrupt: Interrupt, answer: Any, by: str = "", digest: str = "") -
     The schema is not looked at here.
     """
     kind, local = interrupt.kind, interrupt.local
-    if kind in ("event", "timer"):
+    if kind in NOT_FOR_PEOPLE:
         raise InvalidAnswer(
             f"interrupt {bare(local)} is waiting for "
             f"{'an event' if kind == 'event' else 'time'}, not for an answer",

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from adjourn.core.decision import says_yes
+from adjourn.core.interrupt_kind import OF_CALLS
 from adjourn.core.person_name import is_known, person
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.records import Asked, Decided
@@ -46,7 +47,7 @@ def gate_of(asked: Asked) -> tuple[ApprovalSlot, ...]:
     well."""
     if asked.escalated and asked.escalated_gate:
         return asked.escalated_gate
-    if asked.gate or asked.kind not in ("approval", "in_doubt"):
+    if asked.gate or asked.kind not in OF_CALLS:
         return asked.gate
     if asked.kind == "in_doubt" and not asked.rules:
         return ()

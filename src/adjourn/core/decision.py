@@ -1,16 +1,19 @@
 """A person's answer. (A policy's answer is a `Verdict`.)"""
 
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 
 from adjourn.core.codec import plain
-from adjourn.core.records import Asked, Decided
+from adjourn.core.records import Asked, Decided, RecordedWord
 from adjourn.errors import InvalidAnswer
 
 if TYPE_CHECKING:
     from adjourn.core.standing_decision import Standing
 
-DecisionWord = Literal["approve", "deny", "value", "instead", "dismiss"]
-WORDS: tuple[DecisionWord, ...] = ("approve", "deny", "value", "instead", "dismiss")
+DecisionWord = Literal[RecordedWord, "instead", "dismiss"]
+WORDS: tuple[DecisionWord, ...] = get_args(DecisionWord)
+DecisionVerb = Literal["approve", "deny", "answer"]
+"""The verbs of a runtime by which a person decides: `answer` takes every word but the first two."""
+VERBS: tuple[DecisionVerb, ...] = get_args(DecisionVerb)
 INSTEAD = "instead"
 """Under this name a denial has the result that a person gave in the place of a call."""
 DISMISSED = "dismissed"

@@ -2,17 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import msgspec
 
 from adjourn.core.action_digest import digest as digest_all
 from adjourn.core.approval_votes import Vote, gate_of, seated
 from adjourn.core.ids import StepId, local_of, path_of, public_id, ref_of
+from adjourn.core.interrupt_kind import OF_CALLS, Kind
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.records import Asked, Suspended
-
-Kind = Literal["approval", "question", "event", "timer", "limit", "error", "in_doubt", "undo"]
 
 CHOICES: dict[str, dict[str, str]] = {
     "in_doubt": {
@@ -26,6 +25,11 @@ CHOICES: dict[str, dict[str, str]] = {
         "leave": "leave it; it is listed as residue",
     },
     "error": {"retry": "try the failed step again", "cancel": "give up and undo"},
+    "error_answered": {
+        "retry": "try the failed step again",
+        "ask": "drop the last answer and ask again",
+        "cancel": "give up and undo",
+    },
     "limit": {
         "extend": "go on; {'choice': 'extend', 'amount': n} says by how much",
         "stop": "end the run here",
@@ -172,16 +176,11 @@ def choices(record: Asked | Suspended) -> dict[str, str]:
         return {}
     if record.kind == "in_doubt" and record.undoing:
         return CHOICES["in_doubt!"]
-    known = CHOICES.get(record.kind, {})
     if record.kind == "limit" and _dict(record.payload).get("hook"):
         return CHOICES["check"]
     if record.kind == "error" and _dict(record.payload).get("answered"):
-        return {
-            "retry": known["retry"],
-            "ask": "drop the last answer and ask again",
-            "cancel": known["cancel"],
-        }
-    return known
+        return CHOICES["error_answered"]
+    return CHOICES.get(record.kind, {})
 
 
 def view(
@@ -245,7 +244,7 @@ def view(
 
 
 def _call(asked: Asked) -> PendingToolCall | None:
-    if not asked.call or asked.kind not in ("approval", "in_doubt"):
+    if not asked.call or asked.kind not in OF_CALLS:
         return None
     return PendingToolCall(  # in the order of the fields, see `view`
         asked.call,

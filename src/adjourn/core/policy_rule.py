@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -15,6 +15,7 @@ from adjourn.core.argument_conditions import Condition, condition
 from adjourn.core.duration import Duration, optional_seconds
 from adjourn.core.effect import Effect, EffectName, is_function
 from adjourn.core.ids import is_undo
+from adjourn.core.interrupt_kind import EXPIRY_ACTIONS, ExpiryAction
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.schema_document import possible
 from adjourn.errors import InvalidDefinition
@@ -444,7 +445,7 @@ def ask(
     run: RunConditions | None = None,
     reason: str = "",
     expires_in: Duration | None = None,
-    on_expiry: Literal["deny", "cancel", "escalate"] = "deny",
+    on_expiry: ExpiryAction = "deny",
     escalate_to: Iterable[str] = (),
     remind_every: Duration | None = None,
     approvers: int = 1,
@@ -479,7 +480,7 @@ def ask(
         name: what the rule is known by if its function cannot be told from another's.
     """
     what = f"ask({pattern!r:.80})"
-    if on_expiry not in ("deny", "cancel", "escalate"):
+    if on_expiry not in EXPIRY_ACTIONS:
         raise InvalidDefinition(
             f"{what}: on_expiry= must be 'deny', 'cancel' or 'escalate', got {on_expiry!r:.80}"
         )

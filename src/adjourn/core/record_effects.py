@@ -12,6 +12,7 @@ from adjourn.core import records as r
 from adjourn.core import upgraded_journal as upgrading
 from adjourn.core.call import Phase, questions
 from adjourn.core.doubt import into_doubt
+from adjourn.core.interrupt_kind import NOT_FOR_PEOPLE
 from adjourn.core.status import Status
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def reminded(state: State, _seq: int, record: r.Reminded) -> None:
 def parked(state: State, _seq: int, record: r.Parked) -> None:
     state.parked = record
     if state.pause is not None or any(
-        asked.kind not in ("timer", "event") for asked in state.open_records()
+        asked.kind not in NOT_FOR_PEOPLE for asked in state.open_records()
     ):
         state.resting = record.at  # from here on it waits for people
     # A worker that comes to rest was not killed by the run, unless that is what it asks a person

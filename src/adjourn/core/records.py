@@ -9,6 +9,7 @@ and derived from it, so a crash derives the same ones again.
 
 from typing import Any, Literal, final
 
+from adjourn.core.interrupt_kind import AskedKind, SuspendedKind
 from adjourn.core.messages import ReplyPart
 from adjourn.core.record_parts import (
     NEVER,
@@ -27,6 +28,8 @@ AGAIN_OF = "again_of"
 CLIENT_TOOLS = "client_tools"
 """The option of a run with the tools that whoever started it carries out."""
 
+RecordedWord = Literal["approve", "deny", "value"]
+"""What a decision is recorded as."""
 MOST_URGENT = 1000
 """A priority is between this and its negative."""
 
@@ -82,7 +85,7 @@ class Decided(Record, frozen=True, tag="decided"):
     decision that it follows."""
 
     i: str
-    verdict: Literal["approve", "deny", "value"]
+    verdict: RecordedWord
     value: Any = None
     edit: dict[str, Any] | None = None
     by: str = ""
@@ -291,7 +294,7 @@ class Suspended(Record, frozen=True, tag="suspended"):
 
     call: str
     i: str
-    kind: Literal["question", "event", "timer"] = "question"
+    kind: SuspendedKind = "question"
     type: str = "question"
     payload: Any = None
     key: str = ""
@@ -454,7 +457,7 @@ class Asked(Record, frozen=True, tag="asked"):
     `escalated`; empty: as before. `phrase`: no digest covers it. `secret_result`: as of `Intended`."""
 
     i: str
-    kind: Literal["approval", "limit", "error", "in_doubt", "undo"]
+    kind: AskedKind
     call: str = ""
     step: str = ""
     tool: str = ""

@@ -17,6 +17,7 @@ import msgspec
 
 from adjourn.core.action_digest import action_digest, digest
 from adjourn.core.authority import NONE_STANDS, shown_digest
+from adjourn.core.interrupt_kind import OF_CALLS
 from adjourn.core.record_codec import dump
 from adjourn.core.record_parts import DecisionSeal
 from adjourn.core.records import (
@@ -63,7 +64,7 @@ Check = Callable[[bytes, bytes, bytes], bool]
 def shown(run: str, opening: Asked | Suspended) -> str:
     """The digest of what a person was asked, made of the record itself and not of what the record
     says it is."""
-    if isinstance(opening, Asked) and opening.kind in ("approval", "in_doubt"):
+    if isinstance(opening, Asked) and opening.kind in OF_CALLS:
         action = action_digest(run, opening.call, opening.tool, opening.definition, opening.args)
         return shown_digest(run, msgspec.structs.replace(opening, action=action))
     return digest("opened", run, dump(msgspec.structs.replace(opening, at=0.0)))

@@ -48,6 +48,7 @@ from adjourn.core.ids import (
     undo_target,
 )
 from adjourn.core.interrupt import Interrupt, view
+from adjourn.core.interrupt_kind import OF_CALLS
 from adjourn.core.messages import Message, UserMessage
 from adjourn.core.record_parts import CancelCause
 from adjourn.core.requesters import shapes
@@ -345,7 +346,7 @@ class State(msgspec.Struct, gc=False):
 
     def _asked(self, seq: int, record: r.Asked) -> None:
         self._opened(record, seq)
-        if record.kind in ("approval", "in_doubt"):
+        if record.kind in OF_CALLS:
             carried: list[r.Decided] = []
             for old in record.carries:
                 if old in self.grants:

@@ -7,9 +7,10 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
+from adjourn.core.decision import DecisionVerb
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import Conflict
 from adjourn.runtime.runtime import Runtime
@@ -47,7 +48,7 @@ class TourStep:
 class TourChoice:
     """How an interrupt is decided."""
 
-    verb: Literal["approve", "deny", "answer"]
+    verb: DecisionVerb
     edit: dict[str, Any] | None = None
     value: Any = None
     note: str = ""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Protocol
 
 from adjourn.core.call import Phase
+from adjourn.core.interrupt_kind import NOT_FOR_PEOPLE
 from adjourn.core.records import (
     AnyRecord,
     Asked,
@@ -184,7 +185,7 @@ def _cancelled(meter: Meter, program: str, record: RunCancelled) -> None:
 
 
 def _asked(meter: Meter, _program: str, record: Asked | Suspended) -> None:
-    if record.kind not in ("event", "timer"):
+    if record.kind not in NOT_FOR_PEOPLE:
         meter.opened[record.kind] += 1
 
 

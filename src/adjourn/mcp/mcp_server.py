@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from adjourn.core.action_digest import digest
-from adjourn.core.decision import Decision
+from adjourn.core.decision import VERBS, Decision
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import AdjournError, Invalid, InvalidDefinition, NotAllowed
 from adjourn.mcp.mcp_tool import KEY, RUN
@@ -264,7 +264,7 @@ OWN_TOOLS: dict[str, tuple[str, dict[str, Any], bool]] = {
             "properties": {
                 "ref": _TEXT,
                 "digest": {**_TEXT, "description": "As adjourn_inbox shows it."},
-                "decision": {"type": "string", "enum": ["approve", "deny", "answer"]},
+                "decision": {"type": "string", "enum": list(VERBS)},
                 "value": {"description": "The answer, or the choice."},
                 "note": _TEXT,
             },

@@ -9,6 +9,7 @@ from adjourn.core.codec import plain
 from adjourn.core.decision import INSTEAD, Decision, chosen, is_instead, word_of
 from adjourn.core.ids import local_event, public_id, ref_of
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.interrupt_kind import NOT_FOR_PEOPLE
 from adjourn.core.records import Decided, Suspended
 from adjourn.core.schema_document import EndlessDefaults, filled
 from adjourn.core.state import State
@@ -147,7 +148,7 @@ async def answers_for(
     given = [x for x in (answer is not MISSING, answers is not None, approved is not None) if x]
     if len(given) > 1:
         raise InvalidAnswer("pass one of answer=, answers= and approved=, not several")
-    waiting = {i.id: i for i in state.interrupts if i.kind not in ("timer", "event")}
+    waiting = {i.id: i for i in state.interrupts if i.kind not in NOT_FOR_PEOPLE}
     if answers is not None and not isinstance(answers, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidAnswer(
             f"answers= must be {{interrupt id: answer}}, got {answers!r:.80}",

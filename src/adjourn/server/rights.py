@@ -3,13 +3,13 @@ agent:refunds where team=eu`). Decisions are for people: a run's own credentials
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import NamedTuple, cast, get_args
 
 from adjourn.errors import Invalid
 from adjourn.stores.tenant_store import TENANT
 from adjourn.views.words import RIGHTS, Right, Role
 
-GRANTABLE = ("viewer", "operator", "approver", "admin")
+GRANTABLE = tuple(role for role in get_args(Role) if role not in ("none", "run"))
 _ADVICE = "write it as 'ROLE of agent:NAME where LABEL=VALUE and LABEL=VALUE'"
 
 

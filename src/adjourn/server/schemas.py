@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from adjourn.core.ids import CHOSEN
+from adjourn.core.interrupt_kind import FOR_PEOPLE
 from adjourn.core.status import RunStatus
 from adjourn.stores.outbox import TOPICS
 from adjourn.views.api_answers import ActionView, schemas
@@ -29,10 +30,7 @@ LABELS: Schema = {
     "maxProperties": 50,
 }
 STATUS: Schema = {"type": "string", "enum": [status.value for status in RunStatus]}
-KIND: Schema = {
-    "type": "string",
-    "enum": ["approval", "question", "limit", "error", "in_doubt", "undo"],
-}
+KIND: Schema = {"type": "string", "enum": list(FOR_PEOPLE)}
 SCOPE: Schema = {
     "type": "string",
     "pattern": r"^(\*|agent:[^\u0000\n]+|tool:[^\u0000\n]+)$",

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from adjourn.errors import Invalid
-from adjourn.server.rights import parse_grant
+from adjourn.server.rights import GRANTABLE, parse_grant
 
-ROLES = ("none", "viewer", "operator", "approver", "admin")
+ROLES = ("none", *GRANTABLE)
 
 
 def checked_name(name: str) -> str:

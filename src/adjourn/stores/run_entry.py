@@ -11,6 +11,7 @@ from adjourn.core.approval_votes import Vote, gate_of, is_filled
 from adjourn.core.codec import encode
 from adjourn.core.decision import chosen, word_of
 from adjourn.core.ids import tool_call_id, turn_id
+from adjourn.core.interrupt_kind import FOR_PEOPLE
 from adjourn.core.messages import calls_of, text_of
 from adjourn.core.standing_decision import under
 from adjourn.core.state import input_text
@@ -33,8 +34,6 @@ SHORTEST = len(f"{KEYS['id']}{VALUE}x{MARK}")
 MOST_WAITS = 500
 """Questions of one run that are counted."""
 _SPACES = dict.fromkeys(range(32), " ")
-PEOPLE = ("approval", "limit", "error", "in_doubt", "undo", "question")
-"""Kinds of interrupts that people answer."""
 
 
 def extended(
@@ -212,7 +211,7 @@ def _suspended(entry: RunEntry, record: r.Suspended) -> None:
 
 
 def _wait(entry: RunEntry, id: str, wait: Wait) -> None:
-    if wait.kind in PEOPLE and len(entry.facts.waits) < MOST_WAITS:
+    if wait.kind in FOR_PEOPLE and len(entry.facts.waits) < MOST_WAITS:
         entry.facts.waits[id] = wait
 
 

@@ -9,6 +9,7 @@ from adjourn.core.call import OWING, Phase
 from adjourn.core.codec import encode
 from adjourn.core.ids import is_undo
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.interrupt_kind import NOT_FOR_PEOPLE
 from adjourn.core.record_codec import UNREADABLE
 from adjourn.core.records import RunCancelled, RunCompleted
 from adjourn.core.state import State
@@ -170,7 +171,7 @@ def _waiting(state: State, since: float) -> Activity:
 def _urgency(interrupt: Interrupt) -> tuple[bool, float, float]:
     """What a person must decide comes first, then what expires first, then what has waited
     longest."""
-    waits_alone = interrupt.kind in ("timer", "event")
+    waits_alone = interrupt.kind in NOT_FOR_PEOPLE
     return waits_alone, interrupt.expires_at or float("inf"), interrupt.opened_at
 
 

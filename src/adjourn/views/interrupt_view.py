@@ -1,7 +1,7 @@
 """Interrupts as data: one in a list, and one with everything that a person needs to decide it."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -12,7 +12,8 @@ from adjourn.core.codec import encode
 from adjourn.core.decision import WORDS, word_of
 from adjourn.core.flow_place import place_words
 from adjourn.core.ids import StepId, StepIdKind, local_event, question_of
-from adjourn.core.interrupt import Interrupt, Kind, PendingToolCall, Seat
+from adjourn.core.interrupt import Interrupt, PendingToolCall, Seat
+from adjourn.core.interrupt_kind import ExpiryAction, Kind
 from adjourn.core.records import AnyRecord, Asked, Closed, Decided, Emitted, Suspended
 from adjourn.core.state import State
 from adjourn.core.status import RunStatus
@@ -34,8 +35,6 @@ ROOM = 2_000
 
 _ADDRESSED = (StepIdKind.CALL, StepIdKind.GRAPH)
 """What an interrupt may be about, beside a model call, a limit or the run."""
-
-ExpiryAction = Literal["deny", "cancel", "escalate"]
 
 
 class PendingCallView(msgspec.Struct, frozen=True, kw_only=True):

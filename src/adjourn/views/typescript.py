@@ -72,7 +72,10 @@ def words_module() -> str:
         "REPEATS": ("Record<string, string>", words.REPEATS),
         "EFFECTS": ("Record<string, string>", words.EFFECTS),
         "EXPIRY": ("Record<string, string>", words.EXPIRY),
-        "OCCASIONS": ("Record<string, string>", words.OCCASIONS),
+        "OCCASIONS": (
+            "Record<string, string>",
+            {topic: row.occasion for topic, row in words.TOPICS.items()},
+        ),
         "ROLES": ("Record<string, string>", words.ROLES),
         "RIGHTS": ("Record<string, readonly string[]>", rights),
         "CHOICES": (

@@ -247,29 +247,26 @@ EXPIRY: dict[str, str] = {
 }
 """What happens to an interrupt that nobody has decided in time."""
 
-TOPICS: dict[str, str] = {
-    "interrupt.opened": "something waits for a person",
-    "interrupt.reminded": "still waits for a decision",
-    "run.completed": "completed",
-    "run.cancelled": "was cancelled",
-    "run.failed": "failed",
-    "run.stuck": "is stuck",
-    "halt.set": "was halted",
-    "halt.lifted": "is no longer halted",
-}
-"""What notifications are about."""
 
-OCCASIONS: dict[str, str] = {
-    "interrupt.opened": "something waits for a decision, or was escalated",
-    "interrupt.reminded": "it still waits: reminders",
-    "run.completed": "a run has completed",
-    "run.cancelled": "a run was cancelled",
-    "run.failed": "a run has failed",
-    "run.stuck": "a run is stuck",
-    "halt.set": "something was halted",
-    "halt.lifted": "a halt was lifted",
+class TopicWords(NamedTuple):
+    """A topic of notifications, said of a run, and told to whoever chooses of what to be told."""
+
+    news: str
+    occasion: str
+
+
+TOPICS: dict[str, TopicWords] = {
+    "interrupt.opened": TopicWords(
+        "something waits for a person", "something waits for a decision, or was escalated"
+    ),
+    "interrupt.reminded": TopicWords("still waits for a decision", "it still waits: reminders"),
+    "run.completed": TopicWords("completed", "a run has completed"),
+    "run.cancelled": TopicWords("was cancelled", "a run was cancelled"),
+    "run.failed": TopicWords("failed", "a run has failed"),
+    "run.stuck": TopicWords("is stuck", "a run is stuck"),
+    "halt.set": TopicWords("was halted", "something was halted"),
+    "halt.lifted": TopicWords("is no longer halted", "a halt was lifted"),
 }
-"""The same, for whoever chooses of what to be told."""
 
 
 class ChoiceWords(NamedTuple):

@@ -43,6 +43,7 @@ from adjourn.core.codec import loads
 from adjourn.core.decision import Decision
 from adjourn.core.envelope import Envelope, key_id, unseal
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.interrupt_kind import NOT_FOR_PEOPLE
 from adjourn.core.program_changes import changes
 from adjourn.core.secret_places import has_secrets
 from adjourn.errors import AnswerRequired, CheckpointInvalid, Invalid, NotFound, UnknownInterrupt
@@ -415,9 +416,7 @@ class SavedDecision:
 
 
 def _meant(saved: Checkpoint, item: str) -> Interrupt:
-    waiting = [
-        interrupt for interrupt in saved.interrupts if interrupt.kind not in ("timer", "event")
-    ]
+    waiting = [interrupt for interrupt in saved.interrupts if interrupt.kind not in NOT_FOR_PEOPLE]
     named = [interrupt for interrupt in waiting if not item or item in _names_of(interrupt)]
     if len(named) == 1:
         return named[0]

@@ -21,6 +21,7 @@ from adjourn.cli.terminal.console import err, give, is_attended, out, remark, sa
 from adjourn.cli.terminal.format import DIM
 from adjourn.cli.terminal.interrupt import look, render
 from adjourn.cli.terminal.prompt import DecideLater, decide
+from adjourn.core.decision import VERBS
 from adjourn.demo.checks import CheckFailed, Decider, DemoChecks
 from adjourn.demo.controls import HttpControls, PendingItem, RuntimeControls, TourChoice
 from adjourn.demo.now_yours import yours
@@ -148,7 +149,7 @@ def _decider(on: Stage) -> Decider:
         for line in render(shown, min(out().width, 100) - 3):
             out().print(line)
         choice = await asyncio.to_thread(decide, interrupt)
-        assert choice.verb in ("approve", "deny", "answer")  # a prompt offers nothing else
+        assert choice.verb in VERBS  # a prompt offers nothing else
         return TourChoice(choice.verb, choice.edit, choice.value, choice.note)
 
     return ask

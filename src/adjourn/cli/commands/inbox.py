@@ -11,7 +11,7 @@ from rich.text import Text
 
 from adjourn.cli import last_list as listing
 from adjourn.cli.commands.runs import list_inbox
-from adjourn.cli.decision_result import NOT, DecisionResult, outcome_of, record
+from adjourn.cli.decision_result import VERB_WORDS, DecisionResult, outcome_of, record
 from adjourn.cli.error_report import NotShown, report, says
 from adjourn.cli.failure_group import look_alike, report_decided, report_retried
 from adjourn.cli.given_files import Files, given_files, with_files
@@ -42,6 +42,7 @@ from adjourn.cli.terminal.prompt import Choice, DecideLater, decide, given_answe
 from adjourn.core.codec import loads
 from adjourn.core.decision import Decision
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.interrupt_kind import OF_CALLS
 from adjourn.errors import Conflict, Invalid, InvalidAnswer
 from adjourn.runtime.joint_decisions import Retried
 from adjourn.runtime.runtime import Runtime
@@ -122,7 +123,7 @@ def _at_the_prompt(db: str | None, interrupt: Interrupt, by: Person, signing_key
     try:
         done = with_runtime(db, work, signing_key=signing_key or None)
     except Conflict as e:
-        return report(e, NOT[choice.verb], db=db)
+        return report(e, VERB_WORDS[choice.verb].not_done, db=db)
     done.print()
     return 0
 
@@ -201,7 +202,7 @@ def shown_digest(found: FoundInterrupt, choice: Choice) -> str:
     if (
         not whole
         and choice.verb not in ("deny", "dismiss")
-        and interrupt.kind in ("approval", "question", "in_doubt")
+        and interrupt.kind in (*OF_CALLS, "question")
     ):
         raise NotShown(interrupt.ref)
     return seen.digest if seen else ""

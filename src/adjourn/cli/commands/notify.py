@@ -13,11 +13,10 @@ from adjourn.cli.options import By, Db, Json
 from adjourn.cli.person import person
 from adjourn.cli.terminal.console import columns, give, out, print_json, remark, say, widths
 from adjourn.errors import Conflict, Invalid, NotFound
-from adjourn.stores.outbox import Endpoint
+from adjourn.stores.outbox import TOPICS, Endpoint
 from adjourn.stores.protocol import Store
 from adjourn.views.api_answers import EndpointView
 from adjourn.views.visible import visible
-from adjourn.views.words import TOPICS
 
 app = typer.Typer(
     name="notify",

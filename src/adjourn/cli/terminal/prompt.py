@@ -15,7 +15,7 @@ from adjourn.cli.terminal.console import err, remark, say
 from adjourn.cli.terminal.format import DIM, exact
 from adjourn.cli.terminal.value_rows import fields, rows, schema_word
 from adjourn.core.codec import loads
-from adjourn.core.decision import is_fixed
+from adjourn.core.decision import DecisionVerb, is_fixed
 from adjourn.core.files import file_fields
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.schema import check
@@ -48,11 +48,14 @@ class _Prompted(threading.local):
 _asked = _Prompted()
 
 
+ChoiceVerb = Literal[DecisionVerb, "instead", "dismiss"]
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """What a person chose at the prompt, for the runtime's verb of that name."""
 
-    verb: Literal["approve", "deny", "answer", "instead", "dismiss"]
+    verb: ChoiceVerb
     value: Any = None
     edit: dict[str, Any] | None = None
     scope: Literal["once", "run"] = "once"

@@ -11,6 +11,7 @@ from adjourn.cli.terminal.console import out, print_line, say, to_json
 from adjourn.cli.terminal.format import DIM, EXIT, arguments, count, duration, sentence_mark
 from adjourn.cli.terminal.hints import command, how_to_decide
 from adjourn.cli.terminal.live_view import JsonView, LiveView
+from adjourn.core.interrupt_kind import NOT_FOR_PEOPLE
 from adjourn.errors import RunFailed
 from adjourn.runtime.outcome import Cancelled, Completed, Outcome, Paused, Stopped
 from adjourn.views.visible import lines, visible
@@ -99,9 +100,7 @@ class EndReport:
             self._hints([("resume", resume), ("steer", steer), ("here", self._here())])
             return
         waiting = [
-            interrupt
-            for interrupt in outcome.interrupts
-            if interrupt.kind not in ("timer", "event")
+            interrupt for interrupt in outcome.interrupts if interrupt.kind not in NOT_FOR_PEOPLE
         ]
         told = f" for a person: {count(len(waiting), 'item')}. The run is saved."
         say(Text.assemble(sentence_mark(outcome.status), told))

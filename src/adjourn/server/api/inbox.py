@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from adjourn.core.decision import Decision
+from adjourn.core.decision import VERBS, Decision
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.standing_decision import Standing, read_terms
 from adjourn.errors import (
@@ -21,7 +21,7 @@ from adjourn.errors import (
     StaleDecision,
     UnknownRun,
 )
-from adjourn.runtime.joint_decisions import Retried
+from adjourn.runtime.joint_decisions import TOGETHER, Retried
 from adjourn.server.api.bulk import refused_view
 from adjourn.server.api.conflict import conflict
 from adjourn.server.api.decider import check_decider, decidable
@@ -80,7 +80,6 @@ from adjourn.views.timeline import Timeline
 
 PLACE: dict[str, Schema] = {"Last-Event-ID": TEXT}
 ITEM: Schema = {**KEY, "pattern": r"^[^\u0000]*$"}
-TOGETHER: Schema = {"enum": ["approve", "deny", "dismiss"]}
 ITEMS: Schema = {
     "type": "array",
     "items": thing(("ref", "digest"), ref=ITEM, digest=DIGEST),
@@ -96,7 +95,6 @@ ALL_ALIKE = {
     "parameters": {"ref": "$request.path.ref"},
     "requestBody": {"until": "$response.body#/until"},
 }
-DECISIONS = ("approve", "deny", "answer")
 
 AT_ONCE = 25
 """Interrupts that are read from the store at once."""
@@ -232,7 +230,7 @@ async def _not_there(run: str) -> AsyncIterator[bytes]:
     "GET /interrupts/{ref}",
     "read",
     ref(InterruptView),
-    links=dict.fromkeys(DECISIONS, THIS_ITEM),
+    links=dict.fromkeys(VERBS, THIS_ITEM),
 )
 async def get_interrupt(c: ApiRequest) -> Any:
     """One interrupt, whatever its state."""
@@ -400,7 +398,7 @@ async def _said(c: ApiRequest, found: Interrupt, value: Any) -> Any:
     "decide",
     response(items=several(RetriedError)),
     size=MAX_BODY,
-    body=thing(("decision", "items"), decision=TOGETHER, items=ITEMS, note=NOTE),
+    body=thing(("decision", "items"), decision={"enum": list(TOGETHER)}, items=ITEMS, note=NOTE),
     reaches="some",
 )
 async def decide_all(c: ApiRequest) -> Any:

@@ -6,6 +6,7 @@ from contextlib import aclosing, suppress
 from typing import Any
 
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.interrupt_kind import NOT_FOR_PEOPLE
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
 from adjourn.driver.watch import Event, Recorded, ToolCallApprovalRequired
@@ -13,9 +14,6 @@ from adjourn.runtime.runtime import Runtime
 from adjourn.server.front_ends.shown_event import RunRested, Shown
 from adjourn.server.front_ends.translator import RunTranslator
 from adjourn.server.record_stream import Tapes
-
-NOT_FOR_PEOPLE = ("timer", "event")
-"""Kinds of interrupts that nobody at a front end can answer."""
 
 
 def for_people(state: State, now: float) -> tuple[Interrupt, ...]:

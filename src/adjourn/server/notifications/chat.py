@@ -54,7 +54,7 @@ def words(
     """A message's title and text. `item`: what waits. `details`: whether it is shown."""
     tool = data.get("tool") or (item.call.tool if item and item.call else "")
     subject = shown(tool or data.get("agent") or data.get("scope") or "a run")
-    what = TOPICS.get(topic, topic)
+    what = TOPICS[topic].news if topic in TOPICS else topic
     if topic == "interrupt.opened" and data.get("kind") in KINDS:
         what = kind_words(data["kind"], item.payload if item else None).message
     lines = [

@@ -107,7 +107,7 @@ def begins_from(started: Started, rest: Sequence[AnyRecord], cut: Forked | None)
     if cut.answers == "keep":
         kept: list[str] = []
         for record in rest:
-            if isinstance(record, Decided) and word_of(record) in ("value", "instead", "dismiss"):
+            if isinstance(record, Decided) and word_of(record) not in ("approve", "deny"):
                 kept.append(record.i)
         told["kept"] = kept[:KEPT]
     return told

@@ -14,6 +14,7 @@ from adjourn.core.codec import legible
 from adjourn.core.decision import INSTEAD, chosen, is_instead, says_yes, word_of
 from adjourn.core.files import MARK
 from adjourn.core.ids import local_event, public_id
+from adjourn.core.interrupt_kind import NOT_FOR_PEOPLE, OF_CALLS, TROUBLE
 from adjourn.core.person_name import is_known
 from adjourn.core.record_codec import dump, parse
 from adjourn.core.record_effects import Commands, Together
@@ -340,14 +341,14 @@ def _admit_decision(sheet: Sheet, row: RunRow, command: Decided) -> None:
         raise AlreadyDecided(shown, command.by, "approved")
     if row.status in (Status.CANCELLING, Status.STUCK) and not found.undoing:
         raise Refused(row.id, "answer", row.status.value, advice="only its undo can be decided")
-    if found.kind in ("approval", "in_doubt"):
+    if found.kind in OF_CALLS:
         _admit_approver(sheet, row, found, command)
     if found.kind == "approval" and command.value is not None:
         from adjourn.stores.rules.standing_decisions import admit_terms
 
         admit_terms(sheet, row, found, command)
     goes_on = command.verdict == "approve" or is_instead(command)
-    if goes_on or found.kind in ("in_doubt", "error", "limit", "undo"):
+    if goes_on or found.kind in TROUBLE:
         admit_under_halt(sheet, row, found)
 
 
@@ -372,7 +373,7 @@ _TAKES: dict[str, tuple[str, ...]] = {
 def _admit_shape(shown: str, found: InterruptRow, command: Decided) -> None:
     """What no fold could take in is not recorded. Whether an answer fits its schema is for its
     sender to check."""
-    if found.kind in ("timer", "event"):
+    if found.kind in NOT_FOR_PEOPLE:
         raise InvalidAnswer(
             f"interrupt {bare(shown)} is waiting for {'time' if found.kind == 'timer' else 'an event'}"
         )

@@ -8,6 +8,7 @@ import msgspec
 from adjourn.core.approval_votes import Vote
 from adjourn.core.ids import public_id
 from adjourn.core.interrupt import Interrupt, view
+from adjourn.core.interrupt_kind import NOT_FOR_PEOPLE
 from adjourn.core.record_codec import UNREADABLE, parse, readable
 from adjourn.core.records import Asked, Decided, Suspended
 from adjourn.core.status import ENDED, Status
@@ -73,7 +74,7 @@ def briefly(run: str, id: str, seq: int, kind: Any, opened_at: float, expires: f
 
 def visible(row: RunRow, found: InterruptRow, now: float) -> bool:
     """Whether a person could decide it now."""
-    if found.state != "open" or found.kind in ("timer", "event") or 0 < found.expires <= now:
+    if found.state != "open" or found.kind in NOT_FOR_PEOPLE or 0 < found.expires <= now:
         return False
     if row.status in (Status.CANCELLING, Status.STUCK):
         return found.undoing

@@ -10,6 +10,7 @@ from adjourn.core.authority import GOING_ON, goes_on
 from adjourn.core.decision import says_yes
 from adjourn.core.files import MARK, carried_files
 from adjourn.core.ids import CLOSE, local_event
+from adjourn.core.interrupt_kind import OF_CALLS
 from adjourn.core.record_codec import dump
 from adjourn.core.record_parts import RINGS
 from adjourn.core.records import (
@@ -323,10 +324,6 @@ def _restore(sheet: Sheet, row: RunRow, record: Restored) -> None:
                 close(sheet, row, found, "void")
 
 
-CALLS = ("approval", "in_doubt")
-"""Kinds of interrupts that are about a call of a tool."""
-
-
 def _opened(seq: int, record: Asked | Suspended) -> InterruptRow:
     asked = isinstance(record, Asked)
     return InterruptRow(
@@ -341,7 +338,7 @@ def _opened(seq: int, record: Asked | Suspended) -> InterruptRow:
         rank=0 if asked and record.escalated else 1,
         opened_at=record.at,
         type=record.kind if asked else record.type,
-        tool=record.tool if asked and record.call and record.kind in CALLS else "",
+        tool=record.tool if asked and record.call and record.kind in OF_CALLS else "",
         groups=record.groups if asked else (),
     )
 
@@ -357,7 +354,7 @@ def _vote(sheet: Sheet, row: RunRow, record: Decided) -> None:
     found = sheet.interrupt(record.i)
     if found is None:
         return
-    if found.kind in ("approval", "in_doubt"):
+    if found.kind in OF_CALLS:
         asked = sheet.opening(found.seq)
         assert isinstance(asked, Asked)
         if says_yes(asked, record):

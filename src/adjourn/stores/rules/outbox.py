@@ -13,6 +13,7 @@ import msgspec
 
 from adjourn.core.action_digest import digest
 from adjourn.core.codec import encode
+from adjourn.core.interrupt_kind import NOT_FOR_PEOPLE
 from adjourn.core.records import (
     AnyRecord,
     Asked,
@@ -79,7 +80,7 @@ def _notice(row: RunRow, record: AnyRecord, now: float) -> tuple[str, Notice | N
     """A record's topic and what is said about it; None: nothing is."""
     run, agent = row.id, row.program
     if isinstance(record, Asked | Suspended):
-        if record.kind in ("timer", "event"):
+        if record.kind in NOT_FOR_PEOPLE:
             return "", None
         return "interrupt.opened", interrupt_notice(run, agent, record)
     if isinstance(record, Reminded):
