@@ -261,7 +261,7 @@ async def test_a_run_that_a_person_paused_waits_for_no_answer() -> None:
         await run.pause()
         outcome = await run.wait()
     assert outcome.status == "paused"
-    with pytest.raises(InvalidAnswer, match="waits for no answer: it is paused"):
+    with pytest.raises(InvalidAnswer, match="the run is not waiting for an answer: it is paused"):
         await agent.resume(outcome.checkpoint, True)
     assert (await agent.resume(outcome.checkpoint)).output == "done"
 

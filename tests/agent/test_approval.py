@@ -113,7 +113,7 @@ async def test_a_rule_that_cannot_be_judged_denies_with_its_reason() -> None:
         raise KeyError("amount")
 
     done = await make(allow("refund", when=broken)).run("go")
-    assert "could not be judged (KeyError" in done.output
+    assert "failed (KeyError" in done.output
     assert ran == []
 
 

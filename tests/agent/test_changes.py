@@ -98,7 +98,7 @@ LOOKUP = tool(name="lookup", effect="read")(_lookup)
         ({"policy": Policy([ask("refund*", when={"cents": gt(1000)}), allow("*")])}, "«ask refund* when cents > 100» is gone"),
         ({"policy": Policy([*POLICY.rules, allow("refund")])}, "the policy's «allow refund» is new"),
         ({"policy": Policy(POLICY.rules, default="allow")}, "«default allow» is new"),
-        ({"output_type": int}, "the output type is another"),
+        ({"output_type": int}, "the output type is different"),
     ],
 )  # fmt: skip
 async def test_a_changed_definition_is_refused_naming_what_changed(changes: dict[str, Any], said: str) -> None:

@@ -220,13 +220,13 @@ def test_a_rule_about_what_there_is_is_taken(rule: Rule) -> None:
 @pytest.mark.parametrize(
     ("rule", "says"),
     [
-        (ask("refunds"), "neither this agent nor one below it has a tool 'refunds'. Did you mean 'refund'?"),
+        (ask("refunds"), "neither this agent nor a nested agent has the tool 'refunds'. Did you mean 'refund'?"),
         (deny("delete"), "'delete'. There are 'anything', 'extra', 'lookup', 'mcp', 'ping', 'refund'."),
         (ask("refund", when={"cents": gt(5)}), "tool 'refund' has no argument 'cents'. Did you mean 'money.cents'?"),
         (ask("refund", when={"cent": gt(5)}), "tool 'refund' has no argument 'cent'. Did you mean 'money.cents'?"),
         (ask("refund", when={"money.cent": gt(5)}), "no argument 'money.cent'. Did you mean 'money.cents'?"),
         (ask("refund", when={"money.cents.x": gt(5)}), "no argument 'money.cents.x'. Did you mean 'money.cents'?"),
-        (ask("refund", when={"notes.cents": gt(5)}), "what is inside of a list is for a function to judge"),
+        (ask("refund", when={"notes.cents": gt(5)}), "use a function to check what is inside a list"),
         (ask("refund", when={"order.id": gt(5)}), "no argument 'order.id'"),
         (deny("mcp", when={"cent": gt(5)}), "tool 'mcp' has no argument 'cent'. Did you mean 'cents'?"),
         (deny("ping", when={"host": eq("a")}), "tool 'ping' has no argument 'host'. There are none."),
@@ -322,7 +322,7 @@ def test_a_policy_is_about_the_tools_of_the_agents_below_as_well() -> None:
     with pytest.raises(InvalidDefinition, match="Did you mean 'refund'"):
         build(ask("refnd"), tools=[middle])
     with pytest.raises(
-        InvalidDefinition, match="neither this agent nor one below it"
+        InvalidDefinition, match="neither this agent nor a nested agent"
     ):  # a child's policy never judges what is above it
         Agent("child", model=ScriptedModel("x"), tools=[lookup], policy=Policy([ask("refund")]))
 
@@ -394,8 +394,8 @@ def test_an_escalation_is_recorded_with_its_question() -> None:
         ({"type": "text"}, "tool 't': input_schema is not a valid JSON Schema: 'type'"),
         ({"properties": {"a": {"pattern": "(?!b)"}}}, "linear time"),
         ({"properties": {"a": {"type": "integer", "default": "x"}}}, "the default 'x' does not fit its own schema"),
-        ({"properties": {"a": {"$ref": "#", "default": {}}}}, "do not end"),
-        ({"$ref": "#/$defs/none"}, "leads to nothing"),
+        ({"properties": {"a": {"$ref": "#", "default": {}}}}, "are endless"),
+        ({"$ref": "#/$defs/none"}, "does not exist"),
         ({"enum": ["x" * 100_001]}, "at most 100,000 are allowed"),
         ("object", "is not a valid JSON Schema"),
     ],

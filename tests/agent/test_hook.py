@@ -619,7 +619,7 @@ async def test_a_run_does_not_continue_without_a_hook_it_began_with_and_takes_a_
     bank = Bank()
     waits = await payer(bank, before_tool(lambda hooked: None, name="small"), policy=Policy([ask("pay")])).run("go")
     assert isinstance(waits, Paused)
-    with pytest.raises(ProgramChanged, match="the hook «before \\*: small» is gone"):
+    with pytest.raises(ProgramChanged, match="hook «before \\*: small» was removed"):
         await payer(bank, policy=Policy([ask("pay")])).resume(waits.checkpoint, approved=True)
     hooks = [before_tool(lambda hooked: None, name="small"), after_tool(hide)]
     done = await payer(bank, *hooks, policy=Policy([ask("pay")])).resume(waits.checkpoint, approved=True)

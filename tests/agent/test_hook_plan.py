@@ -189,7 +189,7 @@ async def test_wherever_a_worker_dies_a_check_that_is_recorded_is_not_made_again
 async def test_a_run_does_not_continue_without_a_check_it_began_with() -> None:
     waits = await said(check_input(unsure)).run("rude")
     assert is_paused(waits)
-    with pytest.raises(ProgramChanged, match="the hook «input: unsure» is gone"):
+    with pytest.raises(ProgramChanged, match="hook «input: unsure» was removed"):
         await said().resume(waits.checkpoint, "pass")
 
 

@@ -139,7 +139,7 @@ async def test_a_stream_takes_an_input_or_a_checkpoint() -> None:
 async def test_the_outcome_of_a_run_that_still_works_is_refused() -> None:
     agent = Agent("s", model=Slow("done"))
     async with agent.stream("go") as run:
-        with pytest.raises(Misused, match="not come to rest"):
+        with pytest.raises(Misused, match="still active"):
             run.outcome
         assert run.checkpoint.status == "ready"
     handle: Any = agent.stream("go")
@@ -565,7 +565,7 @@ async def test_a_block_that_was_left_early_has_a_checkpoint_and_no_outcome_and_s
     async with agent.stream("go") as run:
         async for _ in run:
             break
-    with pytest.raises(Misused, match="left before the run came to rest"):
+    with pytest.raises(Misused, match="ended while the run was still active"):
         _ = run.outcome
     with pytest.raises(Misused, match=r"resume `run\.checkpoint`"):
         await run.wait()

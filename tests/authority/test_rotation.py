@@ -155,7 +155,7 @@ async def test_while_the_file_cannot_be_read_no_run_is_taken_and_nobody_is_bothe
             await worker.worker.rested(run.id)
         assert (await names(store, run))[-1] == "Decided" and paid == []
         [said] = [line for line in ours(caplog) if line.levelno == logging.ERROR]
-        assert "no run goes on here" in said.getMessage() and "line 1" in said.getMessage()
+        assert "no run is advanced here" in said.getMessage() and "line 1" in said.getMessage()
         deciders.write_text(good)
         assert (await rest(worker, run)).status == "completed"
     assert paid == [500]
@@ -165,7 +165,7 @@ async def test_while_the_file_cannot_be_read_no_run_is_taken_and_nobody_is_bothe
     ("said", "why"),
     [
         (None, "is not signed"),
-        ("a stranger", "nobody's among the deciders"),
+        ("a stranger", "which does not belong to a decider"),
         ("somebody else's", "says that 'bob' decided"),
     ],
 )

@@ -221,7 +221,7 @@ async def test_an_unsigned_decision_is_refused_with_what_to_do(store: Store, ser
             for refused in (
                 rt.approve(item.id, by="ana"), rt.deny(item.id, by="ana"), rt.answer(question.id, "yes", by="ana"),
             ):  # fmt: skip
-                with pytest.raises(NotAllowed, match="are signed, and this one is not.*--signing-key"):
+                with pytest.raises(NotAllowed, match="must be signed, and this one is not.*--signing-key"):
                     await refused
         assert paid == [] and "Decided" not in [*await names(store, run), *await names(store, asks)]
 
@@ -439,12 +439,12 @@ async def test_a_signature_must_be_made_when_it_is_recorded(store: Store, server
             old = server.sealed(
                 yes, store=await store.identity(), run=run.id, of=shown(run.id, opening), now=store.now() + off
             )
-            with pytest.raises(Invalid, match="30[01] s from now by this store's clock, and at most 300 s are allowed"):
+            with pytest.raises(Invalid, match="30[01] s away from this store's clock, and at most 300 s are allowed"):
                 await store.deliver(run.id, old)
             with_its_time = msgspec.structs.replace(old, at=store.now() + off)  # as a forger of the file would
             assert worker.worker.advancer.trust is not None
             assert worker.worker.advancer.trust.flaw(run.id, with_its_time, shown(run.id, opening)) == ""
-            assert "another time" in worker.worker.advancer.trust.flaw(
+            assert "a different time" in worker.worker.advancer.trust.flaw(
                 run.id, msgspec.structs.replace(old, at=store.now()), shown(run.id, opening)
             )
     assert paid == []
@@ -594,7 +594,7 @@ async def test_a_nested_agent_that_nobody_agreed_to_does_not_go_on(store: Store,
     await forge(store, run.id, r.Intended(call="1.0", tool="helper", agent="helper", input="help"))
     await store.deliver(run.id, r.Said(text="go on", by="ana"))
     async with Runtime(store, [agent], deciders=lines) as worker:
-        with pytest.raises(NotTrusted, match="nobody whom this worker trusts agreed to the nested agent 'helper'"):
+        with pytest.raises(NotTrusted, match="no person whom this worker trusts agreed to the nested agent 'helper'"):
             await rest(worker, run)
         assert noted == []
         await (await worker.get(run.id)).cancel(by="ana")
@@ -635,9 +635,9 @@ async def test_nothing_is_undone_that_nobody_agreed_to(store: Store, server: Sig
         await (await worker.get(run.id)).cancel(by="ana")
         ended = await rest(worker, run)
         assert ended.status == "cancelled" and paid == []
-        assert [(x["call_id"], "nobody this worker trusts agreed to it" in x["why"]) for x in ended.residue] == [
-            ("1.0", True)
-        ]
+        assert [
+            (x["call_id"], "no person whom this worker trusts agreed to it" in x["why"]) for x in ended.residue
+        ] == [("1.0", True)]
         await desk.approve(item.id, by="ana")
         await rest(worker, honest)
         assert paid == [9]

@@ -100,7 +100,7 @@ async def test_a_journal_with_a_forged_intent_is_not_taken_over(path: str, store
             for opened in state.open.values():
                 if isinstance(opened.record, Asked) and opened.record.kind in ("approval", "in_doubt"):
                     for intended in forgeries(state, opened.record, []):
-                        with pytest.raises(Invalid, match="is not taken over"):
+                        with pytest.raises(Invalid, match="cannot be imported"):
                             await elsewhere.store.create(first, [*rest, replace(intended, at=office.clock.now())])
         assert await elsewhere.rt.runs() == []
 
@@ -132,11 +132,11 @@ async def test_a_judge_that_says_yes_to_everything_starts_nothing(path: str, mon
 
 
 REASONS: dict[str, str] = {
-    "after a tighter rule": "rules ask that nobody was asked about",
-    "after another description": "it is not what was agreed to",
-    "yielded and lapsed": "the agreement's life is over",
+    "after a tighter rule": "no person was asked about these rules",
+    "after another description": "it differs from what was agreed to",
+    "yielded and lapsed": "the approval is no longer valid",
     "suspended and shaped": "has not agreed",
-    "verified not and lapsed": "the agreement's life is over",
+    "verified not and lapsed": "the approval is no longer valid",
 }
 
 

@@ -45,7 +45,7 @@ async def test_conditions_that_do_not_fit_this_call_are_refused_and_nothing_is_r
     await box.get_by_label("arguments that fit").check()
     await box.get_by_label("Conditions").fill("cents<=1")
     await page.locator("[data-verb=approve]").click()
-    await expect(page.locator(".refused")).to_contain_text("does not fit this very call")
+    await expect(page.locator(".refused")).to_contain_text("does not match this call")
     assert await on.records(run, Decided) == []
 
 

@@ -26,7 +26,7 @@ def test_what_there_is_is_said_as_what_can_be_known(adjourn: Run, waiting: str) 
     said = adjourn("audit", "verify")
     assert (said.code, said.err) == (0, "")
     assert "Consistent up to seal 1 (" in said.out and "Nothing is signed" in said.out
-    assert "whoever can write the file can rewrite it" in said.out
+    assert "anyone who can write the file can rewrite it" in said.out
     adjourn("pause", waiting)
     assert "1 line and 1 record since then are chained, not sealed" in adjourn("audit", "verify").out
     data = adjourn("audit", "verify", "--json").json
@@ -55,7 +55,7 @@ def test_an_anchor_proves_what_was_there_and_a_rewritten_store_does_not_pass(adj
     assert adjourn("audit", "verify", "--since", as_json).code == 0
     change("delete from seal; delete from touched; insert into touched select scope, 0 from audit_head")
     adjourn("audit", "seal")
-    assert adjourn("audit", "verify").code == 0, "whoever can write the file can rewrite it"
+    assert adjourn("audit", "verify").code == 0, "anyone who can write the file can rewrite it"
     checked = adjourn("audit", "verify", "--since", "anchor.txt")
     assert checked.code == 1 and "anchor 1: " in checked.out
     assert adjourn("audit", "verify", "--since", "nonsense").code == 2

@@ -100,7 +100,9 @@ def test_without_the_old_key_nothing_is_wrapped_and_it_says_what_to_do(
 ) -> None:
     keys(NEW)
     said = adjourn("db", "rewrap")
-    assert said.code != 0 and "'old', not here" in said.err and "no key was wrapped" in said.err.lower()
+    assert (
+        said.code != 0 and "'old', which is not available here" in said.err and "no key was wrapped" in said.err.lower()
+    )
     assert "keep the old keys in the ring" in said.err.lower()
     keys(OLD)
     assert is_read(adjourn, ended)
@@ -113,7 +115,7 @@ def test_without_the_old_key_nothing_is_wrapped_and_it_says_what_to_do(
 def test_without_the_key_a_command_says_what_to_do(adjourn: Run, ended: list[str], keys: Keys) -> None:
     keys(NEW)
     said = adjourn("show", ended[0])
-    assert said.code != 0 and "'old', not here" in said.err and "ADJOURN_SECRET_KEYS" in said.err
+    assert said.code != 0 and "'old', which is not available here" in said.err and "ADJOURN_SECRET_KEYS" in said.err
     assert adjourn("audit", "verify").code == 0
 
 

@@ -178,7 +178,7 @@ def test_a_question_is_answered_with_a_file(adjourn: Run) -> None:
     wrong = adjourn("answer", item, "--file", "notes")
     assert wrong.code == 2 and "Not answered" in wrong.err
     elsewhere = adjourn("answer", item, json.dumps(Image(PNG).ref))
-    assert elsewhere.code == 2 and "refers to a file that is not there" in elsewhere.err, elsewhere
+    assert elsewhere.code == 2 and "refers to a missing file" in elsewhere.err, elsewhere
     assert adjourn("answer", item, "--file", "a.png").code == 0
     assert asyncio.run(advance(viewer, run=run)).output == "Nice."
     assert asyncio.run(blobs(run)) == {Image(PNG).digest}

@@ -39,7 +39,7 @@ def test_wrong_input_is_told(adjourn: Run) -> None:
     adjourn("keys", "new", "server.key")
     before = Path("server.key").read_bytes()
     for words, why in (
-        (["new", "server.key"], "exists already"),
+        (["new", "server.key"], "already exists"),
         (["new", "other.key", "--group", "leads"], "--group needs --person"),
         (["new", "nowhere/server.key"], "cannot be written"),
         (["show", "nothing.key"], "cannot be read"),
@@ -92,10 +92,10 @@ def test_a_worker_verifies_and_says_what_it_does_not_believe(adjourn: Run, waiti
             assert worker.stdout is not None
             assert "waiting" in worker.stdout.readline()
             listed = adjourn("inbox")
-            assert "not signed by anybody this worker trusts: ana" in listed.out
+            assert "not signed by a person whom this worker trusts: ana" in listed.out
             whole = adjourn("inbox", "1")
-            assert "again: not signed by anybody this worker trusts: ana" in whole.out
-            assert "not signed by anybody this worker trusts: ana" in adjourn("show", waiting).out
+            assert "again: not signed by a person whom this worker trusts: ana" in whole.out
+            assert "not signed by a person whom this worker trusts: ana" in adjourn("show", waiting).out
             assert not Path("paid").exists()
             done = adjourn("approve", "1", "--by", "ana", "--signing-key", "server.key", "--wait", str(SECONDS))
             assert done.code == 0

@@ -67,7 +67,7 @@ def test_its_users_are_in_it_and_decide_with_their_keys(
     said = adjourn("user", "copy", str(tmp_path / "people"))
     assert said.code == 0 and "1 user copied" in said.err
     assert [user["name"] for user in adjourn("user", "list", "--json").json] == ["ana"]
-    assert "has users already" in adjourn("user", "copy", str(tmp_path / "people")).err
+    assert "already has users" in adjourn("user", "copy", str(tmp_path / "people")).err
     [item] = adjourn("inbox", "--json").json
     words = ["approve", item["id"], "--digest", item["call"]["digest"][:16]]
     assert "needs a key" in adjourn(*words).err

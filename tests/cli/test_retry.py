@@ -28,7 +28,7 @@ def test_all_that_failed_alike_are_tried_again_and_an_approval_is_not(adjourn: R
     assert [i["run_id"] for i in adjourn("inbox", "--json").json] == [waiting]
     assert "it is back" in adjourn("audit", "show", runs[2]).out
     refused = adjourn("retry", f"{waiting}:2.0?0", "--all", "--by", "ana")
-    assert refused.code == 2 and "decided by itself" in refused.err
+    assert refused.code == 2 and "must be decided alone" in refused.err
     assert adjourn("retry", f"{waiting}:2.0?0").code == 2, "nor is one approval a failure"
 
 

@@ -219,7 +219,7 @@ def test_a_limit_for_a_tool_that_no_program_has_is_said(hall: str, worker: Start
 
 def test_what_is_no_limit_is_wrong_input(adjourn: Run, hall: str) -> None:
     said = adjourn("worker", f"{hall}:slow", "--limit", "works=5")
-    assert said.code == 2 and "a limit is for 'tool:NAME'" in said.err
+    assert said.code == 2 and "the scope of a limit must be 'tool:NAME'" in said.err
 
 
 def test_an_agent_that_is_none_of_the_programs_is_wrong_input(adjourn: Run, hall: str) -> None:

@@ -38,7 +38,7 @@ def test_a_tool_with_a_schema_of_its_own_may_say_it_too() -> None:
         ("order {order_id:>99999}", r"only a parameter's name may stand"),
         ("order {}", r"must be the name of a parameter"),
         ("order {0}", r"must be the name of a parameter"),
-        ("order {order_id", r"cannot be read.*write {{ for a brace"),
+        ("order {order_id", r"cannot be read.*write {{ for a literal brace"),
         ("order }", r"cannot be read"),
         ("two\nlines", r"one line of at most 200 characters"),
         ("x" * (LONGEST + 1), r"one line of at most 200 characters"),

@@ -377,12 +377,12 @@ def test_a_body_that_is_no_journal_is_refused_as_invalid(body: str) -> None:
 def test_an_envelope_that_says_another_status_than_its_records_is_refused() -> None:
     body = f"[{STARTED}]"
     assert Checkpoint.from_json(forged(body, seq=1, status="ready")).status == "ready"
-    with pytest.raises(CheckpointInvalid, match="its records say 'ready'"):
+    with pytest.raises(CheckpointInvalid, match="its records have 'ready'"):
         Checkpoint.from_json(forged(body, seq=1, status="completed"))
 
 
 def test_a_run_id_in_the_envelope_that_is_not_the_journals_is_refused() -> None:
-    with pytest.raises(CheckpointInvalid, match="not the ones its envelope names"):
+    with pytest.raises(CheckpointInvalid, match="do not match its envelope"):
         Checkpoint.from_json(forged(f"[{STARTED}]", seq=1, status="ready", run_id="R-2"))
 
 

@@ -54,8 +54,8 @@ def test_the_type_is_seen_from_the_bytes(data: bytes, media_type: str, kind: str
         (b"\xff\xfe", "text/csv", "it is not UTF-8"),
         (b"who knows", "", "give media_type="),
         (b"", "image/png", "is empty"),
-        (b"x", "picture", "is no media type"),
-        (b"x", "a/b/c", "is no media type"),
+        (b"x", "picture", "is not a media type"),
+        (b"x", "a/b/c", "is not a media type"),
     ],
 )
 def test_bytes_that_are_something_else_are_refused(data: bytes, given: str, said: str) -> None:
@@ -74,7 +74,7 @@ def test_each_class_takes_its_own_kind() -> None:
     assert Document(b"a,b", "text/csv; charset=utf-8").media_type == "text/csv"
     with pytest.raises(Invalid, match=r"Audio\(\) is for audio types, and this is image/png.*File\(\)"):
         Audio(PNG)
-    with pytest.raises(Invalid, match=r"by its bytes, not by a value of type str.*read_bytes"):
+    with pytest.raises(Invalid, match=r"as bytes, not as a value of type str.*read_bytes"):
         Image("photo.png")  # pyright: ignore[reportArgumentType]
     with pytest.raises(Invalid, match="name has at most"):
         Image(PNG, name="a\nb")

@@ -31,7 +31,7 @@ def test_the_same_definition_has_no_changes() -> None:
     ("today", "said"),
     [
         (now(name="payouts"), ["the run is of 'refunds', not of 'payouts'"]),
-        (now(output="dddd"), ["the output type is another"]),
+        (now(output="dddd"), ["the output type is different"]),
         (now(tools={"refund": "aaaa"}), ["tool 'lookup' is gone"]),
         (now(tools={"refund": "zzzz", "lookup": "bbbb"}), ["tool 'refund' has another schema or effect"]),
         (

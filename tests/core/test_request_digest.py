@@ -95,9 +95,9 @@ def test_terms_are_found_again_by_their_names_and_not_if_a_part_is_missing() -> 
         ([UserMessage("go"), ToolResult("a", "look", 1)], "the result of look (a) has no call before it"),
         (
             [UserMessage("go"), called("a", "b"), ToolResult("a", "look", 1)],
-            "the call look (b) has no result behind it",
+            "the call look (b) has no result after it",
         ),
-        ([called("a"), UserMessage("oh"), ToolResult("a", "look", 1)], "the call look (a) has no result behind it"),
+        ([called("a"), UserMessage("oh"), ToolResult("a", "look", 1)], "the call look (a) has no result after it"),
         ([called("a", "a"), ToolResult("a", "look", 1), ToolResult("a", "look", 1)], ""),
     ],
 )

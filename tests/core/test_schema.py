@@ -211,7 +211,7 @@ def test_a_check_that_needs_more_than_it_was_given_says_so_to_the_caller() -> No
     with pytest.raises(TooMuchWork):
         check(schema, list(range(1_000)), "answer", steps=100)
     check(schema, list(range(1_000)), "answer")
-    with pytest.raises(InvalidAnswer, match="too much work"):
+    with pytest.raises(InvalidAnswer, match="too expensive"):
         check(schema, list(range(STEPS)), "answer")
 
 
@@ -238,12 +238,12 @@ def test_a_step_is_about_as_much_work_as_any_other() -> None:
         ({"patternProperties": {r"(a)\1": True}}, "linear time"),
         ({"$defs": {"a": {"properties": {"b": {"pattern": "("}}}}}, "linear time"),
         ({"$ref": "https://example.com/schema"}, "other documents are not followed"),
-        ({"$ref": "#/$defs/missing"}, "leads to nothing"),
+        ({"$ref": "#/$defs/missing"}, "does not exist"),
         ({"$dynamicRef": "#node"}, "not supported"),
         ({"type": "text"}, "'type' is one or several of"),
         ({"properties": {"a": 5}}, "'properties' is an object whose values are schemas"),
-        ({"required": "a"}, "'required' is a list of different strings"),
-        ({"minLength": -1}, "'minLength' is a whole number"),
+        ({"required": "a"}, "'required' is a list of strings without duplicates"),
+        ({"minLength": -1}, "'minLength' is an integer of at least 0"),
         ([], "not an object"),
         ("string", "not an object"),
     ],
@@ -330,7 +330,7 @@ def test_defaults_without_an_end_are_refused(schema: Any) -> None:
     started = time.process_time()
     with pytest.raises(EndlessDefaults):
         filled(schema, {})
-    with pytest.raises(InvalidDefinition, match="do not end"):
+    with pytest.raises(InvalidDefinition, match="are endless"):
         check_defaults(schema, "input_schema")
     in_time(time.process_time() - started, 4.0)
 

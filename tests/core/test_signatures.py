@@ -227,13 +227,13 @@ def test_a_line_that_was_printed_is_read_back(name: str, person: bool, groups: t
     ("line", "why"),
     [
         (f"rsa {KEY} authority prod", "'rsa' is not a supported kind of key"),
-        ("ed25519", "there is more to a decider"),
-        (f"ed25519 {KEY}", "there is more to a decider"),
-        (f"ed25519 {KEY} authority", "neither `authority NAME` nor `person=NAME`"),
-        (f"ed25519 {KEY} authority until=2027-01-01", "neither `authority NAME` nor `person=NAME`"),
-        (f"ed25519 {KEY} person=", "neither `authority NAME` nor `person=NAME`"),
-        (f"ed25519 {KEY} person=@worker", "neither `authority NAME` nor `person=NAME`"),
-        (f"ed25519 {KEY} prod", "neither `authority NAME` nor `person=NAME`"),
+        ("ed25519", "is incomplete"),
+        (f"ed25519 {KEY}", "is incomplete"),
+        (f"ed25519 {KEY} authority", "must have `authority NAME` or `person=NAME`"),
+        (f"ed25519 {KEY} authority until=2027-01-01", "must have `authority NAME` or `person=NAME`"),
+        (f"ed25519 {KEY} person=", "must have `authority NAME` or `person=NAME`"),
+        (f"ed25519 {KEY} person=@worker", "must have `authority NAME` or `person=NAME`"),
+        (f"ed25519 {KEY} prod", "must have `authority NAME` or `person=NAME`"),
         (f"ed25519 {KEY[:-4]} authority prod", "not a public key: 32 bytes in base64"),
         ("ed25519 ???? authority prod", "not a public key: 32 bytes in base64"),
         (f"ed25519 {KEY} authority prod until=soon", "until='soon' is not a date; write it as until=2027-01-01"),
@@ -242,7 +242,7 @@ def test_a_line_that_was_printed_is_read_back(name: str, person: bool, groups: t
         (f"ed25519 {KEY} person=ana until=2027-01-01 until=2028-01-01", "is not understood"),
         (f"ed25519 {KEY} person=ana groups=", "'groups=' is not understood"),
         (f'ed25519 {KEY} person="ana', "No closing quotation"),
-        (f"ed25519 {OTHER} authority again", "the key of 'first' is there already"),
+        (f"ed25519 {OTHER} authority again", "the key of 'first' is already in the list"),
     ],
 )
 def test_a_line_that_is_wrong_is_refused_by_file_and_number(line: str, why: str) -> None:
@@ -253,7 +253,7 @@ def test_a_line_that_is_wrong_is_refused_by_file_and_number(line: str, why: str)
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# nobody\n"])
 def test_a_file_that_names_nobody_is_refused(text: str) -> None:
-    with pytest.raises(InvalidDefinition, match="names no decider.*add lines such as `ed25519 BASE64 authority NAME"):
+    with pytest.raises(InvalidDefinition, match="has no deciders.*add lines such as `ed25519 BASE64 authority NAME"):
         read_ring(text, "f")
 
 
@@ -282,14 +282,18 @@ def at(time: float) -> Any:
         (YES, SERVER, ""),
         (replace(YES, by="bob", groups=("anything",)), SERVER, ""),
         (replace(YES, seal=None), SERVER, "it is not signed"),
-        (replace(YES, seal=replace(SEAL, kid="other")), SERVER, "key 'other', which is nobody's among the deciders"),
+        (
+            replace(YES, seal=replace(SEAL, kid="other")),
+            SERVER,
+            "key 'other', which does not belong to a decider",
+        ),
         (at(1999.9), SERVER, ""),
-        (at(2000.0), SERVER, "no longer to be used when it was signed"),
+        (at(2000.0), SERVER, "had expired when it was signed"),
         (replace(YES, at=1000.0 + LEEWAY), SERVER, ""),
-        (replace(YES, at=1000.1 + LEEWAY), SERVER, "made at another time than the record says"),
-        (replace(YES, at=999.9 - LEEWAY), SERVER, "made at another time than the record says"),
-        (replace(YES, at=0.0), SERVER, "made at another time than the record says"),
-        (replace(YES, seal=replace(SEAL, sig="?")), SERVER, "is no signature"),
+        (replace(YES, at=1000.1 + LEEWAY), SERVER, "has a different time than the record"),
+        (replace(YES, at=999.9 - LEEWAY), SERVER, "has a different time than the record"),
+        (replace(YES, at=0.0), SERVER, "has a different time than the record"),
+        (replace(YES, seal=replace(SEAL, sig="?")), SERVER, "is malformed"),
         (YES, ANA, ""),
         (replace(YES, groups=()), ANA, ""),
         (replace(YES, by="bob"), ANA, "with the key of 'ana', but says that 'bob' decided"),
@@ -306,7 +310,7 @@ def test_what_is_wrong_is_said(record: Any, decider: Decider, why: str) -> None:
 
 @pytest.mark.parametrize("record", [YES, EVENT, FORK])
 def test_a_signature_that_does_not_verify_is_no_signature(record: Any) -> None:
-    assert said(record, right=False) == "it is not what 'prod' signed, for this run of this store"
+    assert said(record, right=False) == "it differs from what 'prod' signed for this run of this store"
 
 
 def test_nobody_trusts_an_empty_ring() -> None:

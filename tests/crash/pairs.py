@@ -105,7 +105,7 @@ class Life:
             if all(row.shown(self.clock.now(), ()) in RESTS for row in rows):
                 return
             self.clock.advance(0.01)
-        raise AssertionError(f"they do not come to rest: {[row.status for row in rows]}")  # pyright: ignore[reportPossiblyUnboundVariable]
+        raise AssertionError(f"they do still active: {[row.status for row in rows]}")  # pyright: ignore[reportPossiblyUnboundVariable]
 
     async def skip(self, seconds: float, *runs: Run[Any]) -> None:
         """Time passes, and whatever is due happens."""

@@ -43,7 +43,7 @@ def test_a_key_is_kept_for_its_owner_and_comes_back(key: SigningKey, tmp_path: P
 def test_a_key_is_never_replaced(key: SigningKey, tmp_path: Path) -> None:
     key.save(tmp_path / "key")
     before = (tmp_path / "key").read_bytes()
-    with pytest.raises(Invalid, match="exists already, and a key is never replaced"):
+    with pytest.raises(Invalid, match="already exists, and a key is never replaced"):
         SigningKey.new().save(tmp_path / "key")
     assert (tmp_path / "key").read_bytes() == before
     with pytest.raises(Invalid, match="cannot be written"):
@@ -123,11 +123,11 @@ def test_the_file_is_read_again_when_it_changes(key: SigningKey, tmp_path: Path)
     assert (flaw(deciders, signed(key)), flaw(deciders, signed(new))) == ("", "")
     assert deciders.version > version
     path.write_text(f"{key.line('old')} until=1970-01-01T00:16:40\n{new.line('new')}\n")  # at 1000 s
-    assert "no longer to be used" in flaw(deciders, signed(key)) and flaw(deciders, signed(new)) == ""
+    assert "had expired" in flaw(deciders, signed(key)) and flaw(deciders, signed(new)) == ""
     early = key.sealed(Decided(i="1.0?0", verdict="approve", by="ana", at=999.0), store="s", run="r", of="d", now=999.0)
     assert flaw(deciders, early) == ""
     path.write_text(new.line("new") + "\n")  # revocation: whatever it signed, whenever it says that was
-    assert "nobody's among the deciders" in flaw(deciders, early)
+    assert "which does not belong to a decider" in flaw(deciders, early)
     version = deciders.version
     deciders.check()
     assert deciders.version == version, "an unchanged file is not read again"
@@ -175,7 +175,7 @@ def test_a_file_that_the_worker_can_write_is_told(
     path = tmp_path / "deciders"
     path.write_text(key.line("prod") + "\n")
     Deciders(path)
-    assert "its tools can make themselves deciders" in caplog.text
+    assert "its tools can add themselves as deciders" in caplog.text
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ async def test_g33_a_forged_intent_becomes_a_question_and_what_ran_beside_it_is_
     monkeypatch.setattr(Conversations, "_agreed", never_asked)
     async with Runtime(address, [clerk()]) as rt:
         run = await rt.start(clerk(), "go", run_id="r", by="eve")
-        with pytest.raises(RunFailed, match="may not begin: no person was asked"):
+        with pytest.raises(RunFailed, match="cannot start: no person was asked"):
             await run.wait(60)
         records = [record for _, record in await rt.store.load("r")]
         assert ran == ["note a"]

@@ -172,7 +172,7 @@ def test_names_are_kept_for_ids_and_shown_as_they_are_now() -> None:
 def test_a_name_that_would_mean_two_chunks_is_refused() -> None:
     old, new = make(V1, []).to_dict(), make(V2, []).to_dict()
     new["chains"][0]["items"][1]["name"] = "another"
-    with pytest.raises(ValueError, match="would be both"):
+    with pytest.raises(ValueError, match="would become both"):
         keeping_ids(old, new)
-    with pytest.raises(ValueError, match="would be both"):
+    with pytest.raises(ValueError, match="would become both"):
         keeping_ids(old, make(V2, [], "pay").to_dict())

@@ -245,7 +245,7 @@ async def test_a_front_end_is_sent_no_secret(tmp_path: Path, monkeypatch: pytest
     marked = {"type": "object", "properties": {"pin": {"type": "string", "writeOnly": True}}}
     async with place(tmp_path, more=[agent]) as at, at.client() as ana:
         refused = await ana.post("/ag-ui/painter", json=asks(tools=[{**COLOUR, "parameters": marked}]))
-        assert refused.status_code == 422 and "no caller is sent one" in refused.text
+        assert refused.status_code == 422 and "never sent to a caller" in refused.text
         unsealable = {"adjourn": {"result": {"type": "integer", "writeOnly": True}}}
         refused = await ana.post("/ag-ui/painter", json=asks(tools=[{**COLOUR, "metadata": unsealable}]))
         assert refused.status_code == 422 and "a secret that is no string" in refused.text

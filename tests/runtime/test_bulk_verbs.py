@@ -172,7 +172,7 @@ async def test_a_thousand_runs_report_each_outcome(rt: Runtime, verb: str) -> No
 @pytest.mark.parametrize(
     ("verb", "runs", "by", "says"),
     [
-        ("erase", ["r1"], "ana", "cannot be told to 'erase'"),
+        ("erase", ["r1"], "ana", "'erase' cannot be used on several runs"),
         ("pause", ["r1"], "", "needs by="),
         ("pause", [f"r{n}" for n in range(MOST + 1)], "ana", "at most 1000 runs"),
     ],

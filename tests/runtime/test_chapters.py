@@ -228,7 +228,7 @@ async def test_no_chapter_begins_in_a_run_that_has_ended_or_is_at_work(address: 
     async with Runtime(address, [agent]) as rt:
         run = await rt.start(agent, "go", by="ana")
         await asyncio.wait_for(busy.wait(), LIMIT)
-        with pytest.raises(Refused, match="at work in it"):
+        with pytest.raises(Refused, match="is running it"):
             await run.continue_as_new(by="ann")
         free.set()
         await run.wait(LIMIT)

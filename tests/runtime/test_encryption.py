@@ -127,7 +127,7 @@ async def test_without_the_ring_the_error_says_what_to_do(address: str, monkeypa
     monkeypatch.setenv("ADJOURN_SECRET_KEYS", KeyRing.new_key("other"))
     forget_keys()
     async with Runtime(address, [clerk()]) as rt:
-        with pytest.raises(KeyMissing, match="'k7', not here") as missing:
+        with pytest.raises(KeyMissing, match="'k7', which is not available here") as missing:
             await (await rt.get(run.id)).state()
         assert "set ADJOURN_SECRET_KEYS" in missing.value.advice
         assert [entry.verb for entry in await rt.audit()] == ["start"]
@@ -257,7 +257,7 @@ async def test_a_checkpoint_is_sealed_if_that_is_wanted(address: str) -> None:
         assert Checkpoint.from_json(text).run_id == run.id
         other = json.loads(text)
         other["box"] = "AAAA" + other["box"][4:]
-        with pytest.raises(KeyMissing, match="was altered"):
+        with pytest.raises(KeyMissing, match="was modified"):
             Checkpoint.from_json(other)
 
 

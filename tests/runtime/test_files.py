@@ -93,7 +93,7 @@ async def test_a_checkpoint_whose_file_was_changed_is_refused() -> None:
     with pytest.raises(CheckpointInvalid, match="are not those of its digest"):
         Checkpoint.from_json(forged.to_json())
     without, _ = clerk()
-    with pytest.raises(Invalid, match="refers to a file that is not there"):
+    with pytest.raises(Invalid, match="refers to a missing file"):
         await without.resume(Checkpoint(paused.checkpoint.records), True)
 
 
@@ -166,7 +166,7 @@ async def test_a_model_that_does_not_take_files_is_not_asked_and_the_next_of_the
 
 async def test_an_input_that_names_a_file_and_does_not_give_it_is_refused() -> None:
     agent, _ = clerk("one")
-    with pytest.raises(Invalid, match=r"refers to a file that is not there.*File\(data\)"):
+    with pytest.raises(Invalid, match=r"refers to a missing file.*File\(data\)"):
         await agent.run(["look", dict(PHOTO.ref)])
 
 
@@ -275,7 +275,7 @@ async def test_an_answer_or_a_field_of_it_is_a_file_that_a_body_reads(kind: Any,
             with pytest.raises(InvalidAnswer):
                 await rt.answer(asked.ref, value, by="ana")
         bare = json.loads(json.dumps({"cents": 5, "proof": PHOTO.ref} if kind is Claim else PHOTO.ref))
-        with pytest.raises(Invalid, match=r"refers to a file that is not there.*File\(data\)"):
+        with pytest.raises(Invalid, match=r"refers to a missing file.*File\(data\)"):
             await rt.answer(asked.ref, bare, by="ana")
         assert await rt.store.blobs(run.id) == {}
         await rt.answer(asked.ref, answer, by="ana")
@@ -326,7 +326,7 @@ def test_a_tool_that_wants_a_file_as_an_argument_is_told_how_to_get_it() -> None
         """Look."""
         return ""
 
-    with pytest.raises(InvalidDefinition, match=r"'photo': a file is not an argument.*ctx.file\(\)"):
+    with pytest.raises(InvalidDefinition, match=r"'photo': a file cannot be an argument.*ctx.file\(\)"):
         tool(look)
 
 

@@ -74,7 +74,7 @@ async def test_a_database_that_a_newer_version_has_changed_is_not_ready(db: str)
         file.execute(f"pragma user_version = {version + 1}")
         found = await HealthCheck(rt).health()
         file.close()
-    assert found.schema == f"it is {version + 1}, and this process knows {version}"
+    assert found.schema == f"it is {version + 1}, and this process supports {version}"
 
 
 async def test_a_worker_whose_sweep_stands_still_or_that_drains_is_not_ready() -> None:

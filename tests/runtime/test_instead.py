@@ -186,7 +186,7 @@ async def test_it_is_about_what_was_seen(rt: Runtime) -> None:
 
 async def test_a_rule_without_edits_takes_no_result_and_a_halt_neither(rt: Runtime) -> None:
     [strict] = await asked(rt, STRICT)
-    with pytest.raises(InvalidAnswer, match="answer in its place"):
+    with pytest.raises(InvalidAnswer, match="does not allow a result instead"):
         await rt.answer(strict, Decision.instead(1), by="ben")
     one, two = await asked(rt, TWO)
     await rt.halt("tool:pay", by="ana", reason="not now")

@@ -34,7 +34,7 @@ async def test_a_rolling_restart_while_a_model_thinks_counts_nothing_however_oft
         assert outcome.output == "thought"
         released = await journal(rt, "r1", Released)
         assert len(released) == 8
-        assert all(isinstance(x, Released) and x.why == "the worker closes" for x in released)
+        assert all(isinstance(x, Released) and x.why == "the worker is closing" for x in released)
         assert not await journal(rt, "r1", Asked)
         assert not any(isinstance(x, Claimed) and x.lost for x in await journal(rt, "r1", Claimed))
 

@@ -214,7 +214,7 @@ async def test_two_runs_that_wait_under_one_given_id_are_decided_apart(rt: Runti
 async def test_an_id_that_two_runs_have_is_refused_naming_both(rt: Runtime) -> None:
     runs = await two(rt, asking())
     for verb in (rt.interrupt("confirm"), rt.approve("confirm", by="ana"), rt.answer("confirm", 1, by="ana", note="x")):
-        with pytest.raises(Invalid, match=r"several runs have an interrupt 'confirm'.*'one:confirm', 'two:confirm'"):
+        with pytest.raises(Invalid, match="several runs have an interrupt 'confirm'.*'one:confirm', 'two:confirm'"):
             await verb
     assert len(await rt.inbox()) == 2
     await runs[0].cancel(by="ana")
@@ -229,14 +229,14 @@ async def test_a_handle_knows_only_what_is_its_own(rt: Runtime, ledger: Ledger) 
     for name in ("1.0?0", "one:1.0?0", mine.id, mine):
         assert (await rt.interrupt(name, run_id="one")).ref == "one:1.0?0"
     [other] = await rt.inbox(run="two")
-    with pytest.raises(Invalid, match="'two:1.0\\?0' is of another run"):
+    with pytest.raises(Invalid, match="'two:1.0\\?0' is in another run"):
         await first.approve(other, by="ana")
     with pytest.raises(UnknownInterrupt, match="open interrupts: one:1.0\\?0"):
         await first.deny("two:1.0?0", by="ana")
     with pytest.raises(UnknownInterrupt):
         await first.approve("9.9?0", by="ana")
     for wrong in (None, 7, ["one:1.0?0"]):
-        with pytest.raises(Invalid, match="named by its ref or its id"):
+        with pytest.raises(Invalid, match="must be its ref, its id or an Interrupt"):
             await rt.approve(wrong, by="ana")  # type: ignore[arg-type]
     assert ledger.lines() == []
     await first.approve("1.0?0", by="ana")

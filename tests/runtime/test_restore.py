@@ -373,7 +373,7 @@ async def test_a_worker_notices_another_history_of_the_same_length(
         assert [i.id for i in (await paused(run)).interrupts] == ["r1:2.0?0"]
         intents = [x.call for _, x in await rt.store.load("r1") if isinstance(x, Intended)]
         assert intents == ["1.0"], "what was agreed to in this history"
-        assert "restored or replaced under it" in caplog.text and "driver failed" not in caplog.text
+        assert "the store was restored or replaced" in caplog.text and "driver failed" not in caplog.text
         assert await rt.store.verify() == []
         await check_rows(rt.store, "r1")
 

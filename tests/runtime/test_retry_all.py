@@ -189,7 +189,7 @@ async def test_an_approval_is_never_decided_together_with_another(rt: Runtime, l
         await (await rt.start(agent, "go", run_id=run)).wait(LIMIT)
     [one, _] = await rt.inbox()
     assert await rt.alike(one) == []
-    with pytest.raises(InvalidAnswer, match="decided by itself"):
+    with pytest.raises(InvalidAnswer, match="must be decided alone"):
         await rt.retry_all(one, by="ana")
     assert len(await rt.inbox()) == 2 and ledger.lines() == []
 

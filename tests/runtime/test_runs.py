@@ -205,7 +205,7 @@ async def test_a_runtime_that_is_not_open_says_so(address: str, ledger: Ledger) 
     with pytest.raises(Misused, match="async with"):
         await rt.runs()
     async with rt:
-        with pytest.raises(Misused, match="open already"):
+        with pytest.raises(Misused, match="already open"):
             await rt.__aenter__()
         assert await rt.runs() == []
     async with rt:  # and once more

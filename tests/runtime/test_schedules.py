@@ -295,8 +295,8 @@ async def test_it_serves_moment_after_moment_until_it_is_told_to_stop(wall: Wall
     [
         ({}, "either cron= or every="),
         ({"cron": "@daily", "every": 5}, "either cron= or every="),
-        ({"every": 0}, "whole seconds"),
-        ({"every": 1.5}, "whole seconds"),
+        ({"every": 0}, "an integer number of seconds"),
+        ({"every": 1.5}, "an integer number of seconds"),
         ({"cron": "@daily", "zone": "Europe/Olso"}, "time zone 'Europe/Olso'"),
         ({"cron": "@daily", "zone": "../etc"}, "time zone '../etc'"),
         ({"cron": "daily"}, "has 1 fields"),
@@ -317,5 +317,5 @@ def test_a_schedule_that_makes_no_sense_is_refused_when_it_is_defined(
 
 async def test_two_schedules_of_one_name_are_refused(ledger: Ledger) -> None:
     async with Runtime(MemoryStore(), work=False) as rt:
-        with pytest.raises(InvalidDefinition, match="two schedules are called 'daily'"):
+        with pytest.raises(InvalidDefinition, match="two schedules are named 'daily'"):
             Scheduler(rt, [daily(ledger), daily(ledger)])

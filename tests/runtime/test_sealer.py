@@ -265,7 +265,7 @@ async def test_an_auditor_needs_the_public_half_only(
         with pytest.raises(InvalidDefinition, match="key"):
             audit_keys(wrong)
     monkeypatch.setenv(SECRET, TEXT)
-    with pytest.raises(InvalidDefinition, match="unset one"):
+    with pytest.raises(InvalidDefinition, match="remove one of them"):
         audit_keys(file)
 
 

@@ -64,8 +64,8 @@ def test_an_address_is_a_word() -> None:
         ("cost:>-1", "cost must be a number"),
         ("took:inf", "took must be a number"),
         ("status:sleeping", "unknown status 'sleeping'"),
-        ("since:yesterday", "is no time"),
-        ("arg.:4", "no key is called"),
+        ("since:yesterday", "is not a time"),
+        ("arg.:4", "unknown key"),
         ("w " * 21, "at most 20 words"),
         ("x" * 1001, "at most 1000 characters"),
     ],
@@ -78,5 +78,5 @@ def test_what_cannot_be_is_refused_and_never_taken_as_a_word(text: str, says: st
 
 def test_a_list_that_is_filtered_already_is_not_filtered_otherwise() -> None:
     assert read("agent:desk", program="desk").program == "desk"
-    with pytest.raises(Invalid, match="agent is asked for twice"):
+    with pytest.raises(Invalid, match="agent is given twice"):
         read("agent:desk", program="cook")

@@ -48,7 +48,7 @@ async def test_two_runs_of_a_session_go_one_after_the_other_and_others_beside_th
         row = await rt.store.get(second.id)
         [note] = await rt.store.misfits(runs=(second.id,))
         seen = run_view(row, State().fold_all(await rt.store.load(second.id)), [], env.clock.now(), misfit=note)
-        assert (seen.now.verb, seen.now.reason) == ("queued", f"run {first.id} of its session comes first")
+        assert (seen.now.verb, seen.now.reason) == ("queued", f"run {first.id} of its session must finish first")
         await first.cancel(by="ana")
         await _until(env, second, "waiting")
         assert await third.status() == "ready"

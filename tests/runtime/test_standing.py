@@ -192,7 +192,7 @@ async def test_a_standing_denial_refuses_later_calls_and_wins(rt: Runtime) -> No
 async def test_where_two_must_agree_two_must_let_it_stand(rt: Runtime) -> None:
     item = await first(rt, BOTH)
     await rt.approve(item, by="ben", stands=ANY)
-    with pytest.raises(InvalidAnswer, match="all who agree say the same"):
+    with pytest.raises(InvalidAnswer, match="needs the same terms from every approver"):
         await rt.approve(item, by="dan", stands=Standing(where=("to=a*",)))
     await rt.approve(item, by="dan")
     await waits(rt, item.run_id)
@@ -240,7 +240,7 @@ async def test_where_nobody_may_edit_it_stands_for_the_same_arguments_only(rt: R
 async def test_conditions_must_fit_the_call_that_is_decided(rt: Runtime) -> None:
     item = await first(rt, ROW)
     for where in (("to=b*",), ("cents>5",), ("nothing=1",)):
-        with pytest.raises(InvalidAnswer, match="does not fit this very call"):
+        with pytest.raises(InvalidAnswer, match="does not match this call"):
             await rt.approve(item, by="ben", stands=Standing(where=where))
     with pytest.raises(InvalidAnswer, match="without an edit"):
         Decision.approve(edit={"to": "ana", "cents": 1}, stands=ANY)

@@ -158,5 +158,5 @@ async def test_text_that_comes_later_than_its_whole_reply_is_not_shown(address: 
 async def test_a_wait_that_takes_too_long_says_what_it_waited_for(address: str, ledger: Ledger) -> None:
     async with Runtime(address, work=False) as rt:
         run = await rt.start(refunds(ledger), "go")
-        with pytest.raises(TimeoutError, match=f"run {run.id} did not rest within 0.01 seconds; it goes on"):
+        with pytest.raises(TimeoutError, match=f"run {run.id} did not stop within 0.01 seconds; it is still active"):
             await run.wait(0.01)

@@ -87,7 +87,7 @@ async def test_a_reference_to_a_file_of_another_run_is_refused(admin: Client) ->
     await admin.start("refunds", input=given(PNG))
     answer = await admin.post("runs", json={"agent": "refunds", "input": dict(Image(PNG).ref)})
     assert answer.status_code == 422
-    assert "a file that is not there" in answer.text
+    assert "a missing file" in answer.text
 
 
 async def test_files_that_are_too_large_are_refused_with_the_limit(admin: Client) -> None:
@@ -125,9 +125,9 @@ async def test_files_are_given_with_what_is_said_answered_forked_and_run_again(a
     bare = dict(Image(b"GIF89a of another run").ref)
     assert (await admin.post(f"runs/{run}/say", json={"text": ["see", bare]})).status_code == 422
     emitted = await admin.post(f"runs/{run}/emit", json={"event": "e", "value": bare})
-    assert emitted.status_code == 422 and "refers to a file that is not there" in emitted.text
+    assert emitted.status_code == 422 and "refers to a missing file" in emitted.text
     refused = await admin.decide(item, "answer", value={"ok": bare})
-    assert refused.status_code == 422 and "refers to a file that is not there" in refused.text
+    assert refused.status_code == 422 and "refers to a missing file" in refused.text
     assert set(await store.blobs(run)) == {Image(PNG).digest}
     answered = await admin.decide(item, "answer", value={"ok": given(pdf)}, note="as asked")
     assert answered.status_code == 200, answered.text

@@ -33,7 +33,7 @@ async def test_a_result_is_given_and_told_as_such(admin: Client) -> None:
         "not_run",
     )
     audit = (await admin.get("audit", params={"verb": "instead"})).json()["items"]
-    assert [line["told"]["did"] for line in audit] == ["gave the result in the place of"]
+    assert [line["told"]["did"] for line in audit] == ["gave the result instead of"]
     again = await admin.decide(item, "approve")
     assert (again.status_code, again.json()["how"]) == (409, "instead")
 

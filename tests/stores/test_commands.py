@@ -210,10 +210,10 @@ WHY = {
     "an answer to a wait for an event": "is waiting for an event",
     "an approval of a question": "must be answered with a value",
     "a value for an approval": "must be answered with an approval or a denial",
-    "one of another group": "'bob' is in none of the groups that may approve this: finance",
+    "one of another group": "'bob' is not in a group that can approve this: finance",
     "who asked for the run": "'ana' started this run",
-    "a run for which nobody asked": "nobody knows who asked for this run",
-    "a seat that is taken": "still to agree: legal",
+    "a run for which nobody asked": "the requester of this run is unknown",
+    "a seat that is taken": "still needed: legal",
     "a resume of what is not paused": "it is not paused",
     "a resume of what waits": "answer its interrupts instead",
 }

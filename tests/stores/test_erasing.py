@@ -162,15 +162,15 @@ LAST = "select max(key) from journal where run = 1"
 @pytest.mark.parametrize(
     ("attack", "place", "why"),
     [
-        ("update run set erased = 0 where id = 'r1'", "rows of r1", "says something else"),
+        ("update run set erased = 0 where id = 'r1'", "rows of r1", "differs from its last record"),
         (f"update journal set body = null where key = ({LAST})", "journal of r1", "no record says who erased it"),
         (f"update journal set body = replace(body, 'ann', 'eve') where key = ({LAST})", "journal of r1", "edited"),
         (f"delete from journal where key = ({LAST})", "journal of r1", "records are missing"),
         ("delete from journal where key = (1 << 32 | 2)", "journal of r1", "records are missing"),
-        ("update journal set body = '{}' where key = (1 << 32 | 2)", "journal of r1", "it was erased, and is not"),
-        ("update run set salt = x'00' where id = 'r1'", "rows of r1", "it was erased, and is not"),
-        ("update run set title = 'nothing' where id = 'r1'", "rows of r1", "says something else"),
-        ("update journal set body = null where run = 2", "journal of r2", "nobody erased it"),
+        ("update journal set body = '{}' where key = (1 << 32 | 2)", "journal of r1", "it was erased, but its content"),
+        ("update run set salt = x'00' where id = 'r1'", "rows of r1", "it was erased, but its content"),
+        ("update run set title = 'nothing' where id = 'r1'", "rows of r1", "differs from its last record"),
+        ("update journal set body = null where run = 2", "journal of r2", "it was not erased"),
         ("update run set erased = 1 where id = 'r2'", "journal of r2", "no record says who erased it"),
     ],
 )
@@ -191,7 +191,7 @@ async def test_a_run_whose_content_was_taken_by_a_forged_record_is_not_one_that_
         db: Any = connect(str(path))
         db.execute("delete from audit where scope = 'r1' and body like '%erase%'")
         db.close()
-        assert any("nobody erased it" in str(broken) for broken in await store.verify())
+        assert any("no erasure of it" in str(broken) for broken in await store.verify())
 
 
 async def test_between_two_seals_nobody_can_try_what_was_said(path: Path) -> None:

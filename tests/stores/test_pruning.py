@@ -84,10 +84,14 @@ async def ended(store: SQLiteStore) -> None:
     [
         ("delete from run where id = 'r2'", "journal of r2", "the run is missing"),
         ("delete from audit where scope = 'r1' and body like '%prune%'", "audit of r1", "missing"),
-        ("delete from hold", "hold run:r3", "it is off, and nobody lifted it"),
-        ("insert into hold values ('run:r2', 'eve', 'x', 1)", "hold run:r2", "it is on, and nobody set it"),
+        ("delete from hold", "hold run:r3", "it is off, but the audit has no lift of it"),
+        (
+            "insert into hold values ('run:r2', 'eve', 'x', 1)",
+            "hold run:r2",
+            "it is on, but the audit does not say who set it",
+        ),
         ("update hold set by = 'eve'", "hold run:r3", "the audit has"),
-        ("update run set id = 'r1' where id = 'r2'", "rows of r1", "it was pruned, and is here"),
+        ("update run set id = 'r1' where id = 'r2'", "rows of r1", "it was pruned, but is still stored"),
     ],
 )
 async def test_what_goes_without_a_line_of_the_audit_is_missing(path: Path, attack: str, place: str, why: str) -> None:
@@ -118,7 +122,7 @@ async def test_a_pruning_that_says_something_else_than_a_seal_names_is_found(pat
         db.execute("update audit set body = ?, head = ? where scope = 'r1' and n = ?", (forged, head, last.n))
         db.execute("update audit_head set head = ? where scope = 'r1'", (head,))
         db.close()
-        assert any("pruned as something else" in str(broken) for broken in await store.verify())
+        assert any("its pruned content differs" in str(broken) for broken in await store.verify())
 
 
 async def test_what_has_ended_is_found_by_its_index_however_many_runs_there_are(path: Path) -> None:

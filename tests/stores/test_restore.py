@@ -71,7 +71,7 @@ BAD: dict[str, tuple[Callable[[Path], Any], str]] = {
     "newer": (lambda b: change(b, "pragma user_version = 999"), "newer version"),
     "edited": (
         lambda b: change(b, "update journal set body = replace(body, 'agent', 'Agent') where seq = 1"),
-        "not as it was written",
+        "was modified",
     ),
 }
 

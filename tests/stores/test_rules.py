@@ -147,7 +147,7 @@ WITH_NUL: dict[str, AnyRecord] = {
 
 @pytest.mark.parametrize("what", WITH_NUL)
 def test_a_name_with_a_nul_is_refused_and_the_field_is_named(what: str) -> None:
-    with pytest.raises(Invalid, match=f"^{what} must not have a NUL"):
+    with pytest.raises(Invalid, match=f"^{what} must not contain a NUL character"):
         check_record(WITH_NUL[what])
 
 

@@ -151,7 +151,7 @@ class UserTables:
             assert table.users() == source.users()
             assert table.all_keys() == source.all_keys()
             assert table.sessions() == source.sessions()
-            with pytest.raises(Conflict, match="has users already"):
+            with pytest.raises(Conflict, match="already has users"):
                 copy_users(source, table, "there")
 
     def test_a_copy_leads_out_again(self, table: UserTable) -> None:

@@ -129,7 +129,7 @@ def test_a_pause_is_asked_until_the_worker_has_stopped() -> None:
     assert (paused.name, paused.status) == ("paused", StepStatus.PAUSED)
     assert [(span.kind, span.start) for span in paused.spans] == [("pausing", 6.0), ("pause", 9.0)]
     back = pause_of(journal(*asked, r.Resumed(by="ben", at=7.0)))
-    assert (back.name, back.note, back.spans) == ("pause asked", "taken back", [])
+    assert (back.name, back.note, back.spans) == ("pause asked", "withdrawn", [])
 
 
 def test_a_run_that_no_worker_has_is_paused_at_once() -> None:
@@ -155,7 +155,7 @@ def test_a_question_that_nobody_had_answered_when_the_run_was_cancelled_is_told_
     )
     step = the_call(timeline)
     assert (step.status, step.took, step.interrupt) == (StepStatus.CANCELLED, 18.0, "")
-    assert step.note == "nobody had answered when the run was cancelled"
+    assert step.note == "not answered when the run was cancelled"
 
 
 def lapsing(valid_for: float) -> TimelineStep:

@@ -197,7 +197,7 @@ async def test_arguments_that_are_new_or_left_out_are_told(rt: Runtime) -> None:
     assert told[0] == "supplier is C: it was B, A in 2"
     found = module.decisions_in(await rt.store.recent())
     added = module.novelties(found, {"supplier": "A", "amount": 1, "iban": "x", "memo": "m"})
-    assert [one.told for one in added] == ["memo is new: it was given in none of the 2"]
+    assert [one.told for one in added] == ["memo is new: it was not given in any of the 2"]
     left_out = module.novelties(found, {"supplier": "A", "amount": 1})
     assert [one.told for one in left_out] == ["iban is not given: it was x in all 2"]
     assert [one.told for one in module.novelties(found, {"supplier": "A", "amount": True, "iban": "x"})] == [

@@ -32,8 +32,8 @@ def decided(interrupt: Interrupt, answer: Any, by: str = "", digest: str = "") -
         return _dismissal(interrupt, answer, by, digest)
     if isinstance(answer, Decision) and answer.verdict == "instead":
         raise InvalidAnswer(
-            f"interrupt {bare(interrupt.id)} ({kind}) is no approval: only a call that waits for one "
-            f"can get its result from a person"
+            f"interrupt {bare(interrupt.id)} ({kind}) is not an approval: a person can give "
+            "the result of a call only while it waits for approval"
         )
     if isinstance(answer, Decision):
         value = {"approve": True, "deny": False, "value": answer.value_}[answer.verdict]
@@ -70,8 +70,8 @@ def _approval(interrupt: Interrupt, answer: Any, by: str, digest: str) -> Decide
         return _dismissal(interrupt, answer, by, digest)
     if not isinstance(answer, Decision) or answer.verdict == "value":
         raise InvalidAnswer(
-            f"interrupt {bare(interrupt.id)} is an approval: it must be answered with Decision.approve(...), "
-            f"Decision.deny(...), True or False, got {answer!r:.80}",
+            f"interrupt {bare(interrupt.id)} is an approval: it must be answered with "
+            f"Decision.approve(...), Decision.deny(...), True or False, got {answer!r:.80}",
             consequence="nothing was approved",
         )
     shown = interrupt.call.digest if interrupt.call else ""

@@ -87,7 +87,7 @@ def _plain(value: Any, name: str) -> Any:
         return plain(value, name)
     except NotJSON:
         raise InvalidDefinition(
-            f"{name}({value!r:.80}): arguments are JSON, and this is not",
+            f"{name}({value!r:.80}): arguments are JSON, and this value is not",
             advice="compare with a string, a number, a list …",
         ) from None
 
@@ -153,8 +153,8 @@ def matches(pattern: str) -> Condition:
     except InvalidPattern as e:
         raise InvalidDefinition(
             f"matches({pattern!r:.80}): {e}. Patterns are matched in linear time, in the "
-            f"syntax of Rust's regex, without "
-            "look-around and backreferences: use email_in, host_in or path_under, or ~matches(...) for 'not'"
+            "syntax of Rust's regex, without look-around and backreferences: use email_in, "
+            "host_in or path_under, or ~matches(...) for 'not'"
         ) from None
     return Condition("matches", pattern, compiled.fits)
 
@@ -229,7 +229,7 @@ def _entry(given: Any, name: str, *, ports: bool) -> tuple[str, str, int | None]
         elif given.startswith("."):
             kind, text = ".", given[1:]
         if "://" in given:
-            raise ValueError("a host is wanted, not a URL")
+            raise ValueError("must be a host, not a URL")
         if ports:
             text, port = _without_port(text)
         return kind, _host(text), port
@@ -265,7 +265,7 @@ def _authority(value: Any) -> tuple[str, set[int | None]]:
         )
     if len(value) > MAX_URL or re.search(_HIDDEN, value):
         raise ValueError(
-            f"{value!r:.80} has blanks, control characters or backslashes, or is longer than {MAX_URL:,}"
+            f"{value!r:.80} has spaces, control characters or backslashes, or is longer than {MAX_URL:,}"
         )
     scheme, slashes, rest = value.partition("://")
     if not slashes:
@@ -296,7 +296,7 @@ def _without_port(text: str) -> tuple[str, int | None]:
     if not colon:
         return text, None
     if not re.fullmatch(r"[1-9][0-9]{0,4}", digits) or int(digits) > 65_535:
-        raise ValueError(f"{text!r:.80} has no port between 1 and 65535 behind its colon")
+        raise ValueError(f"{text!r:.80} has no port between 1 and 65535 after its colon")
     return host, int(digits)
 
 
@@ -380,7 +380,8 @@ def path_under(folder: str) -> Condition:
         found = _is_below(path, root)
         if not found and _is_below(_folded(path), _folded(root)):
             raise ValueError(
-                f"{value!r:.80} is {folder!r} in other letters, which may be the same place"
+                f"{value!r:.80} differs from {folder!r} only in upper and lower case, and may "
+                "be the same folder"
             )
         return found
 

@@ -122,20 +122,20 @@ def objection(  # noqa: C901 - a list of reasons, in their order: the invariant 
     """
     agreed = agreed_to(asked, decisions)
     if not agreed:
-        return "nobody has agreed to it"
+        return "no person has agreed to it"
     agreed = list(filter(support.genuine, agreed))
     if not agreed:
-        return "nobody has agreed to it whose signature counts here"
+        return "no person whose signature counts here has agreed to it"
     if any(decided.verdict == "deny" for decided in decisions):
         return "it was denied"
     if spent:
-        return "what was agreed to has been used"
+        return "the approval has already been used"
     if more := sorted(_rules(intended.gate) - _rules(gate_of(asked))):
-        return f"rules ask that nobody was asked about: {', '.join(more)}"
+        return f"no person was asked about these rules: {', '.join(more)}"
     if intended.grant != asked.i:
-        return "it was agreed to as something else"
+        return "something else was agreed to"
     if not is_as_shown(run, asked):
-        return "what was asked is not what was shown"
+        return "the question is not what the person was shown"
     about, args, edit = (asked.i, *asked.carries), asked.args, None
     for decided in agreed:
         if decided.i not in about or decided.digest != asked.digest:
@@ -151,18 +151,18 @@ def objection(  # noqa: C901 - a list of reasons, in their order: the invariant 
     if intended.call != asked.call and not are_for_run(agreed):
         return "it was agreed to for another call"
     if action_digest(run, intended.call, asked.tool, asked.definition, args) != intended.digest:
-        return "it is not what was agreed to"
+        return "it differs from what was agreed to"
     if (intended.tool, intended.effect, intended.undo) != (asked.tool, asked.effect, asked.undo):
-        return "it is said to be something else than what was agreed to"
+        return "it is described as something other than what was agreed to"
     if intended.agent and args != {"input": intended.input}:
-        return "the nested agent would be told something else than what was agreed to"
+        return "the nested agent would get an input other than the one that was agreed to"
     if asked.expires and max(map(decided_at, agreed)) >= asked.expires:
         return "it was agreed to after it had expired"
     if (until := lapses(asked, agreed)) and now >= until:
-        return "the agreement's life is over"
+        return "the approval is no longer valid"
     gate = dict.fromkeys((*gate_of(asked), *intended.gate))
     empty = empty_seats(gate, votes_of(agreed), requesters)
-    return "; ".join(f"somebody {_of(slot)} has not agreed" for slot in empty)
+    return "; ".join(f"a person {_of(slot)} has not agreed" for slot in empty)
 
 
 def standing_flaw(

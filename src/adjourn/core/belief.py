@@ -44,7 +44,7 @@ class FoldAgain(ValueError):
 
     def __init__(self) -> None:
         super().__init__(
-            "a record of this run was taken back or upgraded: fold its journal again from the beginning"
+            "a record of this run was disowned or upgraded: fold its journal again from the beginning"
         )
 
 
@@ -119,7 +119,7 @@ class Belief(msgspec.Struct, gc=False):
                 self.nonces.add(record.seal.nonce)
             return True
         if used:
-            why = "its signature was used before"
+            why = "its signature has already been used"
         else:
             why = self._flaw(state, trust, record, about)
         if why:
@@ -140,7 +140,7 @@ class Belief(msgspec.Struct, gc=False):
         about: Sequence[Asked | Suspended],
     ) -> str:
         if not about:
-            return "it is about nothing that was open"
+            return "it is not about an interrupt that was open"
         if isinstance(record, Decided) and under(record):
             behind = backing(state.standing, record)
             if behind is None:
@@ -157,7 +157,10 @@ class Belief(msgspec.Struct, gc=False):
         so."""
         if record.answers != "keep":
             if self.answered:
-                return "it is a fork with people's answers in it, and does not say who keeps them"
+                return (
+                    "it is a fork that contains people's answers, and does not name the "
+                    "person who keeps them"
+                )
             return ""
         if batch[0][0] != 1:
             return "it became a fork after it had begun"

@@ -39,7 +39,7 @@ def check_template(template: str, parameters: Collection[str], what: str) -> Non
     except ValueError as e:
         raise InvalidDefinition(
             f"{what}: describe={template!r} cannot be read: {e}",
-            advice="write {{ for a brace that is meant as one",
+            advice="write {{ for a literal brace",
         ) from None
     for _, name in parts:
         if name is not None and name not in parameters:

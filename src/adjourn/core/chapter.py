@@ -73,9 +73,9 @@ def hindrance(state: State) -> str:
     if state.status in ENDED:
         return "it has ended"
     if state.status in CANCELS or state.status == Status.PAUSING:
-        return "something is being stopped in it"
+        return "a call in it is being stopped"
     if state.belief.disowns or state.trust is not None:
-        return "it is read by somebody who does not believe all of it"
+        return "it is read by a process that does not trust all of its records"
     if copies_earlier_turns(state):
         return "its last request had a part of the conversation of another run, which a chapter would copy"
     flying = [

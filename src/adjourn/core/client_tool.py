@@ -22,7 +22,7 @@ def checked_client_tools(
     for one in given:
         name, why = one.get("name"), ""
         if not isinstance(name, str) or not name:
-            why = f"a tool that the caller carries out has no name: {one!r:.80}"
+            why = f"a tool of the caller has no name: {one!r:.80}"
         elif own is None:
             why = "a flow calls no tools of its caller"
         elif name in own:
@@ -30,7 +30,7 @@ def checked_client_tools(
         elif name in found:
             why = f"two tools are named {name!r:.80}"
         elif has_secrets(one.get("schema") or {}):
-            why = f"the tool {name!r:.80} takes a secret, and no caller is sent one"
+            why = f"the tool {name!r:.80} takes a secret, and secrets are never sent to a caller"
         if why or not isinstance(name, str):
             raise Invalid(
                 why, consequence="nothing was started", advice="leave it out, or rename it"

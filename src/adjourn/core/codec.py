@@ -103,7 +103,7 @@ def _plain_dict(value: dict[Any, Any], path: str, depth: int) -> dict[str, Any]:
     for key, item in value.items():
         name = key if type(key) is str else _key(key, path)
         if name in out:
-            raise NotJSON(f"{path}.{name}", "a key that occurs twice as JSON")
+            raise NotJSON(f"{path}.{name}", "a key that appears twice as JSON")
         out[_text(name, path)] = item if _easy(item) else _plain(item, f"{path}.{name}", depth + 1)
     return out
 
@@ -292,7 +292,7 @@ def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _finite(text: str) -> float:

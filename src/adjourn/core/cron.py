@@ -72,7 +72,7 @@ class Cron(msgspec.Struct, frozen=True):
             words[4].startswith("*"),
         )
         if not any(map(found._means, _days(date(2024, 1, 1), 1))):
-            raise InvalidDefinition(f"{text!r:.80} means no day of any year", advice=ADVICE)
+            raise InvalidDefinition(f"{text!r:.80} matches no day of any year", advice=ADVICE)
         return found
 
     def following(self, after: float, zone: tzinfo) -> float:
@@ -182,7 +182,7 @@ def _step(text: str, part: str, field: str) -> int:
         return 1
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise InvalidDefinition(
-            f"the {field} {part!r:.40} of a cron expression has no whole step above 0",
+            f"the {field} {part!r:.40} of a cron expression needs an integer step of at least 1",
             advice="write */15 for every fifteenth",
         )
     return int(text)

@@ -58,7 +58,7 @@ class Decision:
             raise InvalidAnswer(f"note= must be a string, got {note!r:.80}")
         if edit is not None and not isinstance(edit, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidAnswer(
-                f"edit= must be the whole new arguments as a dict, got {type(edit).__name__}"
+                f"edit= must be a dict of all new arguments, got {type(edit).__name__}"
             )
         self.verdict: DecisionWord = verdict
         self.note = plain(note, "note")

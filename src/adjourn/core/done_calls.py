@@ -97,11 +97,12 @@ class Effects(Mapping[str, Call]):
         return f"Effects({self._whole()!r})"
 
 
-LEFT = (
-    "it was still at work when the run was cancelled: look whether it happened, and undo it by hand"
-)
+LEFT = "it was still running when the run was cancelled: check whether it happened, and undo it by hand"
 """Why a call is residue whose body did not end."""
-SAID_NOT = "it is said not to have happened, but a part of it is recorded as done: look, and undo it by hand"
+SAID_NOT = (
+    "a person said that it did not happen, but a part of it is recorded as done: check, and "
+    "undo it by hand"
+)
 """Why a call is residue that is not undone, although it could be."""
 
 
@@ -163,7 +164,10 @@ def residue(state: "State", alone: Set[str] = frozenset()) -> list[dict[str, Any
             can = "which can undo it" if call.undo else "and it has no undo"
             why = f"inherited: done by {origin}, {can}"
         if call.id in alone:
-            why = "nobody this worker trusts agreed to it: look whether it happened, and undo it by hand"
+            why = (
+                "no person whom this worker trusts agreed to it: check whether it happened, "
+                "and undo it by hand"
+            )
         left.append({"call": call.id, "tool": call.tool, "arguments": call.args, "why": why})
     if state.submitted:
         from adjourn.core import background

@@ -17,7 +17,7 @@ def seconds(value: Duration, what: str = "a duration") -> float:
         value = value.total_seconds()
     if not is_finite(value) or value < 0:
         raise InvalidDefinition(
-            f"{what} must be seconds (a number, not negative) or a timedelta, got {value!r:.80}"
+            f"{what} must be a non-negative number of seconds or a timedelta, got {value!r:.80}"
         )
     return float(value)
 
@@ -28,7 +28,7 @@ def optional_seconds(value: Duration | None, what: str) -> float:
         return 0.0
     length = seconds(value, what)
     if not length:
-        raise InvalidDefinition(f"{what} must be longer than 0", advice="leave it out for none")
+        raise InvalidDefinition(f"{what} must be greater than 0", advice="leave it out for none")
     return length
 
 

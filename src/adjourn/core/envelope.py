@@ -31,7 +31,7 @@ UPGRADERS: dict[int, Callable[[list[dict[str, Any]]], list[dict[str, Any]]]] = {
 }
 """From each older version to the next: what turns its records into those of the version after
 it."""
-_OTHER_RECORDS = "the checkpoint's records are not the ones its envelope names"
+_OTHER_RECORDS = "the checkpoint's records do not match its envelope"
 _NOT_MADE = "no checkpoint was made"
 _AGAIN = "get it again from its source"
 AROUND = 20
@@ -127,7 +127,7 @@ def seal(
             )
         if has_more_parts(fields[name].encode(), MAX_PARTS):
             raise CheckpointInvalid(
-                f"{what} have over {MAX_PARTS:,} lists and objects, too many to be loaded",
+                f"{what} have over {MAX_PARTS:,} lists and objects, too many to load",
                 "records",
                 consequence=_NOT_MADE,
             )

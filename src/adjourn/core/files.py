@@ -21,7 +21,9 @@ MARK = f'"{FILE}":'
 LARGEST = 20 * 1024 * 1024
 """Bytes that a file may have. No provider takes more in a request."""
 LONGEST_NAME = 200
-NO_ARGUMENT = "a file is not an argument: take its reference as a dict, and read it with ctx.file()"
+NO_ARGUMENT = (
+    "a file cannot be an argument: take its reference as a dict, and read it with ctx.file()"
+)
 _HOLDS = (dict, list)
 _ROWS = (list, tuple)
 _PARTED = (*_HOLDS, tuple, msgspec.Struct)
@@ -94,7 +96,7 @@ class File:
     def __init__(self, data: bytes, media_type: str = "", name: str = "") -> None:
         if not isinstance(data, bytes | bytearray | memoryview):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid(
-                f"a file is given by its bytes, not by a value of type {type(data).__name__}",
+                f"a file must be given as bytes, not as a value of type {type(data).__name__}",
                 advice="read it first: Path(…).read_bytes()",
             )
         self.data = bytes(data)
@@ -205,7 +207,7 @@ def _checked_type(data: bytes, given: str) -> str:
     if len(data) > LARGEST:
         raise Invalid(
             f"a file has {len(data):,} bytes, and at most {LARGEST:,} are allowed",
-            advice="make it smaller, or give a tool that reads it from where it is",
+            advice="make it smaller, or add a tool that reads it from its storage",
         )
     stated = given.strip().lower().partition(";")[0]
     stated = _ALIASES.get(stated, stated)
@@ -216,7 +218,7 @@ def _checked_type(data: bytes, given: str) -> str:
         seen = f"are {shown}" if shown else "are not"
         raise Invalid(f"a file is given as {stated}, and its bytes {seen}")
     if stated and _MEDIA_TYPE.fullmatch(stated) is None:
-        raise Invalid(f"{given!r:.80} is no media type", advice='give one as "image/png"')
+        raise Invalid(f"{given!r:.80} is not a media type", advice='give one as "image/png"')
     if stated.startswith("text/"):
         try:
             data.decode()
@@ -366,7 +368,7 @@ def check_blobs(run: str, values: Iterable[Any], blobs: Mapping[str, bytes]) -> 
     for ref in refs(list(values)):
         if getattr(ref, "data", None) is None and ref[FILE] not in blobs:
             raise Invalid(
-                f"run {run!r:.80} refers to a file that is not there: {described(ref)}",
+                f"run {run!r:.80} refers to a missing file: {described(ref)}",
                 advice="give the file itself: File(data)",
             )
 

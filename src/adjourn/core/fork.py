@@ -174,7 +174,7 @@ def _upgrades(records: Sequence[AnyRecord], at: int) -> list[Upgraded]:
         return carried(records, at)
     except ValueError as e:
         raise Invalid(
-            f"cannot fork at record {at}: the run was upgraded later, and there {e}",
+            f"cannot fork at record {at}: the run was upgraded later, and at that record {e}",
             advice="fork it after that",
         ) from None
 

@@ -24,14 +24,14 @@ CHOICES: dict[str, dict[str, str]] = {
         "not": "it did not happen: nothing to undo",
         "leave": "leave it; it is listed as residue",
     },
-    "error": {"retry": "try the failed step again", "cancel": "give up and undo"},
+    "error": {"retry": "retry the failed step", "cancel": "give up and undo"},
     "error_answered": {
-        "retry": "try the failed step again",
+        "retry": "retry the failed step",
         "ask": "drop the last answer and ask again",
         "cancel": "give up and undo",
     },
     "limit": {
-        "extend": "go on; {'choice': 'extend', 'amount': n} says by how much",
+        "extend": "continue; {'choice': 'extend', 'amount': n} sets by how much",
         "stop": "end the run here",
     },
     "check": {"pass": "let it pass", "stop": "end the run here"},
@@ -78,7 +78,7 @@ class Seat(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     Attributes:
         rule: the rule that requires it.
-        groups: the groups of which the person must be a member; empty: everybody may sit here.
+        groups: the groups of which the person must be a member; empty: every approver may sit here.
         not_requester: whether those who shaped the run are excluded.
         filled_by: who has agreed; empty: still open.
     """
@@ -106,7 +106,7 @@ class Interrupt(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         choices: the answers that are possible, with their meaning, where it is a choice.
         on_expiry: what happens when it expires: deny, cancel or escalate.
         approvers: how many people must approve.
-        groups: the groups of which an approver must be a member; empty: everybody may approve.
+        groups: the groups of which an approver must be a member; empty: every approver may.
         seq: the record that asked.
         slots: the people who must approve, each with the rule that requires them.
         requesters: who shaped the run.
@@ -166,7 +166,8 @@ class Interrupt(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 def unsigned(names: Iterable[str]) -> str:
     """Why something is open again, in words."""
     return (
-        f"not signed by anybody this worker trusts: {', '.join(name or 'nobody' for name in names)}"
+        "not signed by a person whom this worker trusts: "
+        f"{', '.join(name or 'no name' for name in names)}"
     )
 
 

@@ -64,7 +64,10 @@ def violations(records: Sequence[AnyRecord]) -> Iterator[str]:
                 decided[record.i].append(record)
             case Intended() if needs_authority(record):
                 if record.grant not in asked:
-                    yield f"record {seq}: {record.call} ({record.tool}) is gated, and no person was asked"
+                    yield (
+                        f"record {seq}: {record.call} ({record.tool}) needs approval, but no "
+                        "person was asked"
+                    )
                     continue
                 lives = spent.get(record.grant)
                 again = record.effect in ("read", "idempotent") and lives == record.call
@@ -110,7 +113,7 @@ class _StandingLog:
                 standing = self.known([record]).get(behind)
                 says = standing.says if standing else None
                 if says is not None and says.times and len(used) > says.times:
-                    yield f"record {seq}: {behind} stands for {says.times} calls, and answers more"
+                    yield f"record {seq}: {behind} stands for {says.times} calls, but answers more"
             case _:
                 pass
 

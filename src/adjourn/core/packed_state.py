@@ -20,7 +20,7 @@ def as_plain(value: Any) -> Any:
         return dict(value)
     if isinstance(value, Sequence):  # a segment that was not read yet
         return list(cast("Sequence[Message]", value))
-    raise NotImplementedError(f"a {type(value).__name__} is no part of a state")
+    raise NotImplementedError(f"a {type(value).__name__} is not part of a state")
 
 
 def from_plain(kind: type, plain: Any) -> Any:
@@ -28,7 +28,7 @@ def from_plain(kind: type, plain: Any) -> Any:
     if kind is Effects:
         return Effects(msgspec.convert(plain, dict[str, Call], str_keys=True))
     if kind is not Transcript:
-        raise NotImplementedError(f"a {kind.__name__} is no part of a state")
+        raise NotImplementedError(f"a {kind.__name__} is not part of a state")
     if len(plain) == 2:
         replies, messages = msgspec.convert(plain, tuple[int, list[Message]])
         absent = 0

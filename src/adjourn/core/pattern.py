@@ -71,7 +71,7 @@ def _checked(text: Any) -> Any:
     if len(text) > LONGEST:
         raise InvalidPattern(f"it has {len(text):,} characters; at most {LONGEST:,} are read")
     if weight_of(text) > HEAVIEST:
-        raise InvalidPattern("it repeats its parts too often; use smaller counts")
+        raise InvalidPattern("its repetitions are too large; use smaller counts")
     return _compiled(text)
 
 

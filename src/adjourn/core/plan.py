@@ -284,7 +284,7 @@ def _faulted(plan: Plan, state: State, program: Planner, call: Call, now: float)
         return
     judged = program.judge(state, call, now)
     if fault.transient and isinstance(judged, Refuse) and judged.why == VETOED:
-        error = f"{judged.error} After an attempt that failed: {fault.error}"
+        error = f"{judged.error} After a failed attempt: {fault.error}"
         plan.facts.append(Returned(call=call.id, error=error))
     elif not fault.transient or isinstance(judged, Refuse):
         if isinstance(judged, Go):
@@ -423,7 +423,7 @@ def unauthorised(state: State, call: str, tool: str, why: str) -> Asked:
         step=call,
         tool=tool,
         payload={
-            "error": f"{tool} may not begin: {why}",
+            "error": f"{tool} cannot start: {why}",
             "step": call,
             "tool": tool,
             "kind": UNAUTHORISED,

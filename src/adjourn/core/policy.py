@@ -100,12 +100,11 @@ class Policy:
             except KeyboardInterrupt:
                 raise
             except BaseException as e:
-                return Judgement(
-                    Verdict.DENY, f"the rule «{rule.text}» could not be judged ({error_text(e)})"
-                )
+                return Judgement(Verdict.DENY, f"the rule «{rule.text}» failed ({error_text(e)})")
         if not found:
             return Judgement(
-                self.default, f"no rule matches; the default is {self.default.name.lower()}"
+                self.default,
+                f"no rule matched; the policy's default is {self.default.name.lower()}",
             )
         verdict = max(rule.verdict for rule, _ in found)
         winners: list[Rule] = []

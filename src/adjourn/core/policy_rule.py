@@ -467,13 +467,13 @@ def ask(
         run: conditions on the run: `requester`, `session`, `label.NAME`, `calls.TOOL`.
         reason: for the approver.
         expires_in: how long people have; then `on_expiry`.
-        on_expiry: what a question that nobody answered comes to.
+        on_expiry: what happens when no one has answered in time.
         escalate_to: groups that may then agree as well.
         remind_every: a reminder that often.
         approvers: how many different people must agree.
         groups: they must be in one of these groups.
         each: so many of each of the groups.
-        not_requester: nobody who shaped the run may agree.
+        not_requester: a person who shaped the run may not agree.
         queue: the model continues meanwhile.
         valid_for: how long an approval holds.
         edits: whether an approver may change the arguments.
@@ -499,7 +499,7 @@ def ask(
         raise InvalidDefinition(f"{what}: escalate_to= needs expires_in= and on_expiry='escalate'")
     if on_expiry == "escalate" and expires_in is None:
         raise InvalidDefinition(
-            f"{what}: on_expiry='escalate' needs expires_in=: without it nothing ever expires"
+            f"{what}: on_expiry='escalate' needs expires_in=: without it, approvals never expire"
         )
     return Rule(
         Verdict.ASK,

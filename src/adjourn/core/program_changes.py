@@ -25,7 +25,7 @@ def changes(name: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> list[
     if old != new:
         found.append(f"the run is of {old!r}, not of {new!r}")
     if then.get("output", "") != now.get("output", ""):
-        found.append("the output type is another")
+        found.append("the output type is different")
     word = "chunk" if then.get("kind") == "flow" else "tool"
     extended = _extended(then.get("parameters", {}), now.get("parameters", {}))
     found += _tools(word, then.get("tools", {}), now.get("tools", {}), extended)
@@ -33,7 +33,7 @@ def changes(name: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> list[
     found += _weaker(then.get("strictness", {}), now.get("strictness", {}))
     for hook in then.get("hooks", []):
         if hook not in now.get("hooks", []):
-            found.append(f"the hook «{hook}» is gone")
+            found.append(f"hook «{hook}» was removed")
     kept = now.get("toolsets", [])
     for toolset in then.get("toolsets", []):
         if toolset not in kept:

@@ -77,11 +77,11 @@ def question(state: State) -> Asked:
             workers = "1 worker"
         else:
             workers = f"{state.deaths} workers in a row"
-        text = f"{workers} died{what}; it may be killing them"
+        text = f"{workers} died{what}; the run may be crashing them"
     else:
         text = (
             f"{state.lost} workers in a row were lost before this run recorded anything; "
-            f"it may be killing them"
+            f"the run may be crashing them"
         )
     payload: dict[str, Any] = {
         "error": text,

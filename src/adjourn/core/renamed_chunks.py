@@ -89,6 +89,6 @@ def _noted(old: list[str] | str, new: list[str] | str, names: dict[str, str]) ->
     for was, now in zip(olds, news, strict=True):
         if names.setdefault(was, now) != now:
             raise ValueError(
-                f"{was!r} would be both {names[was]!r} and {now!r}; ids are made of that name"
+                f"{was!r} would become both {names[was]!r} and {now!r}; ids contain that name"
             )
     return old

@@ -183,7 +183,7 @@ def unpaired(messages: Sequence[Message]) -> str:
         if isinstance(message, AssistantMessage) and not message.interrupted:
             wanted = calls_of(message.parts)
     if wanted:
-        return f"the call {wanted[0].tool} ({wanted[0].id}) has no result behind it"
+        return f"the call {wanted[0].tool} ({wanted[0].id}) has no result after it"
     return ""
 
 

@@ -20,15 +20,15 @@ def check_rule(rule: Rule, tools: Schemas) -> None:
     named = list(filter(rule.is_about, tools))
     if not named and set(rule.pattern).isdisjoint("*?["):
         raise InvalidDefinition(
-            f"the rule «{rule.text}»: neither this agent nor one below it has a tool {rule.pattern!r}. "
-            f"{_near(rule.pattern, tools)} (a glob, such as '{rule.pattern}*', may be "
-            f"about tools of other agents)"
+            f"the rule «{rule.text}»: neither this agent nor a nested agent has the tool "
+            f"{rule.pattern!r}. {_near(rule.pattern, tools)} (a glob, such as "
+            f"'{rule.pattern}*', may match tools of other agents)"
         )
     for key in filter(lambda key: key.startswith(CALLS), rule.run or ()):
         counted = key.removeprefix(CALLS)
         if counted not in tools:
             raise InvalidDefinition(
-                f"the rule «{rule.text}»: neither this agent nor one below it has a tool {counted!r}. "
+                f"the rule «{rule.text}»: neither this agent nor a nested agent has the tool {counted!r}. "
                 f"{_near(counted, tools)}"
             )
     if named and rule.conditions:
@@ -44,7 +44,7 @@ def _check_argument(rule: Rule, key: str, named: list[str], schemas: list[Any]) 
     known = sorted(set(chain.from_iterable(map(names_of, schemas))))
     raise InvalidDefinition(
         f"the rule «{rule.text}»: {_all(named)} no argument {key!r}. {_near(key, known)}"
-        + (" (what is inside of a list is for a function to judge)" if "." in key else "")
+        + (" (use a function to check what is inside a list)" if "." in key else "")
     )
 
 

@@ -41,7 +41,7 @@ def check(schema: Any, value: Any, what: str, steps: int = STEPS, *, formats: bo
         if steps < STEPS:
             raise
         raise InvalidAnswer(
-            f"{what} takes too much work to check against its schema",
+            f"{what} is too expensive to check against its schema",
             consequence="nothing was recorded",
             advice="make it smaller",
         ) from None

@@ -170,7 +170,7 @@ class SchemaDocument:
             ):
                 found = cast("list[Any]", found)[int(name)]
             else:
-                raise UnknownReference(f"{pointer!r:.80} leads to nothing in the schema")
+                raise UnknownReference(f"{pointer!r:.80} does not exist in the schema")
         return found
 
 
@@ -350,7 +350,7 @@ class _Filler:
         self._left -= 1
         if self._left < 0 or depth > MAX_DEPTH:
             raise EndlessDefaults(
-                "the defaults of the schema do not end, or the value is too large for them"
+                "the defaults of the schema are endless, or the value is too large for them"
             )
         if not isinstance(schema, dict):
             return value

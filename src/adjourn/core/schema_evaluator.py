@@ -106,7 +106,7 @@ class Evaluator:
             return SchemaProblem("false", schema, value, [])
         found = cast("dict[str, Any]", schema)
         if self._depth >= DEEPEST:
-            raise Unchecked("it is nested too deep, or refers to itself")
+            raise Unchecked("it is nested too deeply, or refers to itself")
         self._depth += 1
         self.spend(1 + len(found))
         try:
@@ -126,7 +126,7 @@ class Evaluator:
         """Count work; raises `TooMuchWork`."""
         self.left -= steps
         if self.left < 0:
-            raise TooMuchWork("it takes too much work to check")
+            raise TooMuchWork("it is too expensive to check")
 
     def spend_on(self, value: Any) -> None:
         """Count the parts of a value that will be looked at one by one."""

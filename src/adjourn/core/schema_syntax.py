@@ -87,16 +87,16 @@ def _is_anchor(said: Any) -> bool:
 _A_SCHEMA = (_is_schema, "a schema: an object, true or false")
 _SCHEMAS = (_is_schemas, "a list of schemas, at least one")
 _TABLE = (_is_table, "an object whose values are schemas")
-_COUNT = (_is_count, "a whole number, 0 or more")
+_COUNT = (_is_count, "an integer of at least 0")
 _NUMBER = (is_number, "a number")
 _TEXT = (is_text, "a string")
 
 SAYS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "type": (_is_type, f"one or several of {', '.join(TYPES)}"),
     "enum": (is_array, "a list"),
-    "multipleOf": (_is_factor, "a number above 0"),
+    "multipleOf": (_is_factor, "a number greater than 0"),
     "uniqueItems": (_is_bool, "true or false"),
-    "required": (_is_names, "a list of different strings"),
+    "required": (_is_names, "a list of strings without duplicates"),
     "$anchor": (_is_anchor, "a name that begins with a letter or '_'"),
     "dependentRequired": (_is_name_table, "an object whose values are lists of strings"),
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _NUMBER),

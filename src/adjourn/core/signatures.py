@@ -162,7 +162,7 @@ def read_ring(text: str, source: str) -> Ring:
     if "PRIVATE KEY" in text:
         raise InvalidDefinition(
             f"{source} holds a signing key, which only its owner should have",
-            advice="deciders are public lines: `adjourn keys show FILE` prints a key's",
+            advice="deciders are lines with public keys: `adjourn keys show FILE` prints the line of a key",
         )
     for number, line in enumerate(text.splitlines(), 1):
         where = f"{source}, line {number}"
@@ -175,13 +175,13 @@ def read_ring(text: str, source: str) -> Ring:
         decider = _decider(words, where)
         if decider.kid in ring:
             raise InvalidDefinition(
-                f"{where}: the key of {ring[decider.kid].name!r} is there already",
+                f"{where}: the key of {ring[decider.kid].name!r} is already in the list",
                 advice="keep one line",
             )
         ring[decider.kid] = decider
     if not ring:
         raise InvalidDefinition(
-            f"{source} names no decider, so no decision would count",
+            f"{source} has no deciders, so no decision would count",
             advice=f"add lines such as {_FORM}",
         )
     return ring
@@ -201,7 +201,7 @@ def _decider(words: list[str], where: str) -> Decider:
             advice=f"write it as {_FORM}",
         )
     if len(rest) < 2:
-        raise InvalidDefinition(f"{where}: there is more to a decider: {_FORM}")
+        raise InvalidDefinition(f"{where}: the line of a decider is incomplete: {_FORM}")
     public = _public(rest[0], where)
     role, name, options = _named(rest[1:], where)
     found: dict[str, str] = {}
@@ -215,7 +215,7 @@ def _decider(words: list[str], where: str) -> Decider:
     if "groups" in found and role == "authority":
         raise InvalidDefinition(
             f"{where}: groups= is for a person",
-            advice="an authority signs for its users with theirs",
+            advice="an authority signs with the groups of its users",
         )
     groups = tuple(group.strip() for group in found.get("groups", "").split(",") if group.strip())
     until = _time(found["until"], where) if "until" in found else 0.0
@@ -243,7 +243,7 @@ def _named(words: list[str], where: str) -> tuple[str, str, list[str]]:
     if first != name and name and not name.startswith("@"):
         return "person", name, rest
     raise InvalidDefinition(
-        f"{where}: it says neither `authority NAME` nor `person=NAME`",
+        f"{where}: it must have `authority NAME` or `person=NAME`",
         advice=f"write it as {_FORM}",
     )
 
@@ -268,19 +268,19 @@ def flaw(ring: Ring, store: str, run: str, record: Sealed, of: str, check: Check
         return "it is not signed"
     decider = ring.get(seal.kid)
     if decider is None:
-        return f"it is signed with key {seal.kid[:16]!r}, which is nobody's among the deciders"
+        return f"it is signed with key {seal.kid[:16]!r}, which does not belong to a decider"
     if decider.until and seal.at >= decider.until:
-        return f"the key of {decider.name!r} was no longer to be used when it was signed"
+        return f"the key of {decider.name!r} had expired when it was signed"
     if abs(record.at - seal.at) > LEEWAY:
-        return "its signature was made at another time than the record says"
+        return "its signature has a different time than the record"
     if decider.person and (why := _not_theirs(decider, record)):
         return why
     try:
         signature = base64.b64decode(seal.sig, validate=True)
     except (binascii.Error, ValueError):
-        return "what it is signed with is no signature"
+        return "its signature is malformed"
     if not check(decider.public, signature, message(store, run, record, of, seal)):
-        return f"it is not what {decider.name!r} signed, for this run of this store"
+        return f"it differs from what {decider.name!r} signed for this run of this store"
     return ""
 
 
@@ -297,10 +297,9 @@ def unsigned(what: str, run: str) -> str:
     """Why a store that asks for seals does not take a record without one. `what`: what somebody
     does with it."""
     return (
-        f"decisions in this store are signed, and this one is not: whoever {what} in run "
-        f"{run!r} does it through "
-        "the server, or with a signing key of their own (--signing-key FILE, in Python "
-        "signing_key=). Nothing was recorded"
+        f"decisions in this store must be signed, and this one is not: a person who {what} in "
+        f"run {run!r} must use the server, or a signing key of their own (--signing-key FILE, "
+        "in Python signing_key=). Nothing was recorded"
     )
 
 

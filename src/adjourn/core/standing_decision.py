@@ -30,7 +30,7 @@ class Standing(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True
 ):
     """For which later calls of its tool a decision stands, in its run. Raises `ValueError` for what
-    is no such thing.
+    does not describe one.
 
     Attributes:
         where: conditions that the arguments must fit, all of them, such as `"order_id=44*"` or
@@ -129,7 +129,7 @@ def condition(text: str) -> tuple[tuple[str, ...], Test]:
     found = re.fullmatch(_CONDITION, text, re.DOTALL)
     if found is None or len(text) > MAX_CONDITION:
         raise ValueError(
-            f"{text!r:.80} is no condition: write NAME=VALUE, NAME=44* or NAME<=100, or * alone"
+            f"{text!r:.80} is not a condition: write NAME=VALUE, NAME=44* or NAME<=100, or * alone"
         )
     name, operator, value = found.groups()
     path = tuple(name.split("."))
@@ -148,7 +148,7 @@ def _equal(value: str) -> Test:
         except ValueError:
             exact = None
         if not isinstance(exact, str):
-            raise ValueError(f"{value!r:.80} begins with a quote and is no JSON string")
+            raise ValueError(f"{value!r:.80} begins with a quote but is not a JSON string")
         return lambda given: isinstance(given, str) and given == exact
     if ANY in value:
         return lambda given: isinstance(given, str) and _is_like(value, given)
@@ -330,11 +330,11 @@ def use_flaw(known: Known, asked: Asked, decisions: Iterable[Decided], now: floa
             continue
         standing = known.get(under(decided))
         if standing is None:
-            return "the standing decision behind it is not known here"
+            return "the standing decision behind it was not found"
         if standing.ended:
             return f"the standing decision behind it was {standing.ended}"
         if standing.until and now >= standing.until:
-            return "the time of the standing decision behind it is over"
+            return "the standing decision behind it has expired"
         if backing(known, decided) is None:
             return f"{decided.by or 'a person'} has made no standing decision about it"
         if not covers(standing, asked):

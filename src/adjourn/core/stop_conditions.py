@@ -264,7 +264,7 @@ class MaxTime(_Max):
         limit: seconds or a `timedelta`.
         action: `"stop"`, or `"pause"` to ask a person.
         waiting: whether the time counts in which the run was paused, or had nothing to do before
-            somebody decided.
+            a person decided.
     """
 
     waiting: bool

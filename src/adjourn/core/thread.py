@@ -50,8 +50,8 @@ def begins_with(started: Started, before: Transcript | None) -> Transcript:
         return Transcript(absent=ref.messages, replies=ref.replies)
     if (len(before), before.replies) != (ref.messages, ref.replies):
         raise ValueError(
-            f"run {started.run!r} goes on with {ref.messages} messages of run {ref.run!r}, "
-            f"not with these {len(before)}"
+            f"run {started.run!r} continues {ref.messages} messages of run {ref.run!r}, not "
+            f"these {len(before)}"
         )
     return before.next_turn()
 

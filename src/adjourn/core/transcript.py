@@ -84,7 +84,7 @@ class Messages(Sequence[Message]):
         count = len(self)
         found = place + count if place < 0 else place
         if not 0 <= found < count:
-            raise IndexError(f"there is no message {place} of {count}")
+            raise IndexError(f"message {place} of {count} not found")
         return self.at(found)
 
     def __eq__(self, other: object) -> bool:
@@ -296,8 +296,8 @@ class Transcript(Messages):
         the whole."""
         if self.absent:
             raise ValueError(
-                f"the first {self.absent} messages of this conversation stand in the "
-                f"journals of the turns before, and were not loaded"
+                f"the first {self.absent} messages of this conversation are in the journals of "
+                "earlier turns, and were not loaded"
             )
         return self
 

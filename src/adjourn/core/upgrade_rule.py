@@ -67,7 +67,7 @@ def objections(records: Sequence[AnyRecord]) -> Iterator[str]:
     yield from violations(records)
     for place, record in enumerate(records):
         if isinstance(record, Upgraded) and (why := flaw(records[:place], record)):
-            yield f"record {place + 1}: the upgrade is none: {why}"
+            yield f"record {place + 1} is not a valid upgrade: {why}"
     yield from chapter_rule.objections(records)
 
 
@@ -75,7 +75,7 @@ def flaw(before: Sequence[AnyRecord], upgraded: Upgraded) -> str:
     """Why this cannot follow these records as their upgrade; "" if it can."""
     why, was, now = _judged(before, upgraded)
     return why or (
-        "" if upgraded.began == _began(was, now) else "it does not say with what its calls began"
+        "" if upgraded.began == _began(was, now) else "it does not say how its calls began"
     )
 
 
@@ -87,7 +87,7 @@ def _judged(before: Sequence[AnyRecord], upgraded: Upgraded) -> tuple[str, State
             return why, was, now
         was, now = _fold(before), _fold([*before, upgraded])
     except Exception as e:  # whatever a forged one makes the fold stumble over
-        return f"its records do not make a run: {type(e).__name__}: {e}", was, now
+        return f"its records are not a valid run: {type(e).__name__}: {e}", was, now
     old, new = _outline(was), _outline(now)
     changed = [name for name in old if old[name] != new[name]]
     return f"it changes {changed[0]}" if changed else "", was, now
@@ -106,20 +106,20 @@ def _misread(read: Sequence[AnyRecord], upgraded: Upgraded) -> Iterator[str]:
     settled = _settled(read)
     for seq, fields in upgraded.now.items():
         if not seq.isdecimal() or not 1 <= int(seq) <= len(read) or seq != str(int(seq)):
-            yield f"there is no record {seq!r:.20} before it"
+            yield f"record {seq!r:.20} does not exist before it"
             continue
         record = read[int(seq) - 1]
         if more := sorted(fields.keys() - may_change(record)):
-            yield f"{_named(int(seq), record)}: {more[0]!r} stays as it was written"
+            yield f"{_named(int(seq), record)}: {more[0]!r} must stay as it was written"
         elif isinstance(record, Decided) and record.i not in settled:
             yield (
-                f"{_named(int(seq), record)}: what it was about has not ended, so its "
-                f"edit stays as it was written"
+                f"{_named(int(seq), record)}: its call has not ended, so its edit must stay as "
+                "it was written"
             )
         elif isinstance(record, Replied) and _said(record) != _said(read_as(record, fields)):
             yield (
-                f"{_named(int(seq), record)}: what the model said stays, but for the "
-                f"tools and arguments of its calls"
+                f"{_named(int(seq), record)}: an upgrade can change only the tools and "
+                "arguments of the model's calls, not its text"
             )
 
 
@@ -256,7 +256,7 @@ def upgrade_to(
     read = _read(records)
     if len(read) != len(wanted):
         raise ValueError(
-            f"{len(read)} records became {len(wanted)}; what happened stays, one record for each"
+            f"{len(read)} records became {len(wanted)}; an upgrade must keep one record for each record"
         )
     now, settled = dict[str, dict[str, Any]](), _settled(read)
     for seq, (old, new) in enumerate(zip(read, wanted, strict=True), 1):
@@ -306,16 +306,16 @@ def _changed(seq: int, old: AnyRecord, new: AnyRecord) -> dict[str, Any]:
     allowed, stays = may_change(old), STAYS.get(type(old), frozenset[str]())
     if isinstance(old, Decided) and old.seal is not None and "edit" in fields:
         raise ValueError(
-            f"{_named(seq, old)}: {old.by} has signed these arguments, and nobody signs "
-            f"others in their name: let a worker of the "
-            "old version finish the run"
+            f"{_named(seq, old)}: {old.by} has signed these arguments, and other arguments "
+            "would not be covered by the signature: let a worker of the old version finish "
+            "the run"
         )
     found: dict[str, Any] = {}
     for name in fields:
         if name in allowed:
             found[name] = msgspec.to_builtins(getattr(new, name))
         elif name not in stays:
-            raise ValueError(f"{_named(seq, old)}: {name!r} stays as it was written")
+            raise ValueError(f"{_named(seq, old)}: {name!r} must stay as it was written")
     return found
 
 

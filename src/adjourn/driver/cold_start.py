@@ -87,7 +87,7 @@ async def folded_and_sized(
         except Exception:
             log.exception(
                 (
-                    "run %s: its journal does not go on from what was written down; it is "
+                    "run %s: its journal does not continue from its snapshot; the journal is "
                     "folded from the beginning"
                 ),
                 run,
@@ -124,7 +124,7 @@ async def _restored(store: Store, run: str) -> tuple[State, int] | None:
         state = await asyncio.to_thread(image.read, snapshot.rest, bodies)
     except (msgspec.MsgspecError, zlib.error, KeyError, ValueError):
         log.warning(
-            "run %s: its snapshot cannot be read; its journal is folded from the beginning", run
+            "run %s: its snapshot cannot be read; the journal is folded from the beginning", run
         )
         return None
     if (state.run, state.seq, state.head) != (run, snapshot.seq, snapshot.head):

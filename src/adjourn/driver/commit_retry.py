@@ -96,7 +96,7 @@ class Landing:
             began = now if began is None else began
             if now >= began + self._grace:
                 raise error
-            log.warning("run %s: the store failed and is asked again: %s", self._lease.run, error)
+            log.warning("run %s: the store failed; trying again: %s", self._lease.run, error)
             await self._clock.wait(asyncio.Event(), min(LONGEST, FIRST * 2**tries))
             tries += 1
             try:

@@ -112,7 +112,7 @@ class SigningKey:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
             raise Invalid(
-                f"{str(path)!r} exists already, and a key is never replaced",
+                f"{str(path)!r} already exists, and a key is never replaced",
                 advice="choose another name",
             ) from None
         except OSError as e:
@@ -255,8 +255,8 @@ class Deciders:
         if os.name == "posix" and os.geteuid() and os.access(path, os.W_OK):
             log.warning(
                 (
-                    "this process can write %s, so its tools can make themselves deciders: give "
-                    "the file to another user"
+                    "this process can write to %s, so its tools can add themselves as deciders: "
+                    "let another user own the file"
                 ),
                 path,
             )
@@ -291,7 +291,7 @@ class StoreTrust:
         for id in distrusted(state, program, now) if state.threads else ():
             if id in state.threads:
                 why = (
-                    f"nobody whom this worker trusts agreed to the nested agent "
+                    f"no person whom this worker trusts agreed to the nested agent "
                     f"{state.threads[id].agent!r} ({id})"
                 )
                 raise NotTrusted(state.run, why)

@@ -57,5 +57,5 @@ async def _record(store: Journals, lease: Lease, fact: Returned | Faulted, seen:
             await store.commit(lease, [late], [], seen=seen)
     except Exception as e:
         log.warning(
-            "run %s: call %s ended when nobody waited for it any more; %s", lease.run, call, e
+            "run %s: call %s ended when the run no longer waited for it; %s", lease.run, call, e
         )

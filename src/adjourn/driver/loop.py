@@ -60,7 +60,7 @@ ROUTING = (Decided, Emitted, Said)
 """People's words that may move a flow on. All others commute with facts, also in a flow."""
 
 
-CONTINUES = "it has become long, and continues as new"
+CONTINUES = "the journal has become long; the run continues as new"
 HANDED_BACK = "the run was handed back before this was recorded"
 CANCELLED = "the run was cancelled while it was in flight"
 
@@ -127,7 +127,7 @@ class Drive:
             log.warning(
                 "run %s: the decision of %s does not count: %s",
                 self.state.run,
-                fact.by or "nobody",
+                fact.by or "an unknown person",
                 fact.why,
             )
             self.post(fact)
@@ -156,7 +156,7 @@ class Drive:
         self._rung = True
         asyncio.get_running_loop().call_soon(self._bell.set)
 
-    def stop(self, why: str = "the worker closes", *, cut: bool = True) -> None:
+    def stop(self, why: str = "the worker is closing", *, cut: bool = True) -> None:
         """Start nothing new, and hand the run back, for this reason, as soon as nothing is in
         flight; unless it comes to rest by that. `cut`: do not wait for model calls."""
         self._stopping, self._cuts, self.why = True, self._cuts or cut, why
@@ -400,7 +400,8 @@ class Drive:
             self._conflicts = self._conflicts + 1
         if self._conflicts > 3:
             raise RuntimeError(
-                f"run {self.state.run!r}: the store refuses what the plan repeats; please report this"
+                f"run {self.state.run!r}: the store refuses a move that the plan repeats; "
+                "please report this bug"
             )
 
     async def check(self) -> None:
@@ -485,7 +486,7 @@ class Drive:
 
     def _cancelled_by_others(self, step: Step) -> None:
         """Before its first instruction: nothing has happened, and it is tried again."""
-        why = "its task was cancelled before it began, and not by the run"
+        why = "its task was cancelled before it began, but not by the run"
         call = self.state.live.get(step.id)
         if step.kind == "call" and call is not None and call.phase == Phase.INTENDED:
             self.post(Doubted(call=step.id, why=why))
@@ -522,7 +523,9 @@ class Drive:
             desk.left = True
             self._ends(step)
             self._leave(step, task)
-            self.post(Doubted(call=id, why="the run was cancelled, and it did not stop", left=True))
+            self.post(
+                Doubted(call=id, why="the run was cancelled, but the call did not stop", left=True)
+            )
 
     def _leave(self, step: Step, task: asyncio.Task[Fact]) -> None:
         """Do not wait for this body any longer; what it comes to is recorded all the same, if it
@@ -583,7 +586,7 @@ class Drive:
             if not task.done():
                 self.left.append(f"{step.name} ({step.id}) of run {self.state.run}")
         if self.left:
-            log.warning("still at work, and left behind: %s", ", ".join(self.left))
+            log.warning("still running, and abandoned: %s", ", ".join(self.left))
 
 
 def _cut(task: asyncio.Task[Fact], desk: RunningStep) -> None:

@@ -15,7 +15,7 @@ from adjourn.driver.live_feed import Published, TextArrived
 from adjourn.driver.process_identity import end_if_forked
 from adjourn.errors import LeaseLost
 
-LEFT = "the run was cancelled, and this call was left at work"
+LEFT = "the run was cancelled while this call was running"
 
 
 if TYPE_CHECKING:

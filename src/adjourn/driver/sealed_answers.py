@@ -77,7 +77,7 @@ def silent(error: InvalidAnswer, what: str, shown: Any) -> InvalidAnswer:
     if place and SHOWN not in encode(shown).decode():  # what it quotes holds no secret
         return error
     where = "".join(f"[{step!r:.80}]" for step in place)
-    reason = "it does not fit its schema, and is not quoted: it holds a secret"
+    reason = "it does not fit its schema; it is not shown, because it holds a secret"
     return InvalidAnswer(
         f"{what}{where}: {reason}",
         consequence="nothing was recorded, the question stays open",

@@ -105,7 +105,7 @@ class RunTickets:
                     if await self._is_over(ticket):
                         await self._store.stand(TicketRequest(ticket.run, ticket.epoch))
         except StoreError as e:
-            log.warning("run %s: tickets could not be looked at: %s", self._lease.run, e)
+            log.warning("run %s: tickets could not be read: %s", self._lease.run, e)
 
     async def _is_over(self, ticket: Ticket) -> bool:
         try:
@@ -167,6 +167,6 @@ class RunTickets:
             return await self._store.stand(request)
         except StoreError as e:
             # nothing begins without a ticket, and what was not given back is, the next time
-            log.warning("run %s: tickets could not be asked for: %s", self._lease.run, e)
+            log.warning("run %s: tickets could not be requested: %s", self._lease.run, e)
             self._is_stale = True
             return TicketAnswer(full=tuple(sorted(set(asked.values()))), wait=AGAIN)

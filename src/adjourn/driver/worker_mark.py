@@ -42,7 +42,7 @@ def check_outside(what: str) -> None:
     if body.get() is not None:
         raise NotAllowed(
             f"a run cannot {what}: this is a tool's own code",
-            advice="people decide, from outside of the run",
+            advice="only people decide, from outside the run",
         )
     if pid and pid != str(os.getpid()):
         raise NotAllowed(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from adjourn.views.fleet_view import FleetView
 
 IDLE = "a tenant's runtime advances no runs"
-ELSEWHERE = "a worker without a tenant advances what it starts"
+ELSEWHERE = "a worker without a tenant advances its runs"
 
 
 class Rested(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -30,8 +30,8 @@ class Rested(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         status: `"ready"`, `"waiting"`, `"paused"`, `"stuck"`, `"completed"`, `"cancelled"` and so
             on, as the run's row says it.
         seq: the last record that is known here.
-        wake_at: when it goes on by itself at the latest, in seconds since 1970 by the store's
-            clock; 0: only if somebody acts.
+        wake_at: when it continues by itself at the latest, in seconds since 1970 by the store's
+            clock; 0: only if a person acts.
         blocked: the halts that it waits for.
         more: call `advance` again.
     """

@@ -54,8 +54,8 @@ AGAIN = 1.0
 """Seconds after which a run that waits for another one of its session is looked at again."""
 WRITING = 1.0
 """Seconds that a worker which closes gives the snapshots that it has begun to write."""
-OVER = "its time was over"
-CANCELLED = "whoever advanced it gave up"
+OVER = "its time slice was over"
+CANCELLED = "the process that advanced it gave up"
 
 
 class Advancer:
@@ -193,7 +193,7 @@ class Advancer:
 
     def _complain(self, error: BadDeciders) -> None:
         if str(error) != self._complaint:
-            log.error("no run goes on here: %s", error)
+            log.error("no run is advanced here: %s", error)
         self._complaint = str(error)
 
     async def advance(
@@ -261,7 +261,9 @@ class Advancer:
             return Unfit(why=f"there is no {state.started.kind} {state.started.program!r} here")
         if before := await ahead(self._store, state):
             await self._store.misfits(
-                Misfit(run, state.seq, f"run {before} of its session comes first", queued=True)
+                Misfit(
+                    run, state.seq, f"run {before} of its session must finish first", queued=True
+                )
             )
             return Rested(status=status_of(state), seq=state.seq, wake_at=self._store.now() + AGAIN)
         if is_suspect(state) and not stops:

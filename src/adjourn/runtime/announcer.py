@@ -46,7 +46,7 @@ class Announcer:
                     await self._task  # a card that is being written lands before it is removed
                 await self._store.roster(drop=[worker])
         except (StoreError, TimeoutError) as e:
-            log.info("the card of worker %s stays: %s", worker, e)
+            log.info("the card of worker %s could not be removed: %s", worker, e)
 
     async def _run(self) -> None:
         while not self._over:
@@ -54,7 +54,7 @@ class Announcer:
             try:
                 await self._say()
             except StoreError as e:
-                log.info("a card could not be written and will be, later: %s", e)
+                log.info("a worker's card could not be written; trying again later: %s", e)
             if not self._over:
                 await self._clock.wait(self._bell, EVERY)
 

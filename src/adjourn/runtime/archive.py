@@ -54,7 +54,9 @@ def put(folder: str | os.PathLike[str], saved: Checkpoint, secret: str | None) -
             f"{path}: the archive cannot be written: {e}. Its run was not pruned"
         ) from e
     if again.records != saved.records or again.files != saved.files:
-        raise StoreError(f"{path}: the archive is not what was written. Its run was not pruned")
+        raise StoreError(
+            f"{path}: the archive differs from what was written. Its run was not pruned"
+        )
     return path, hashlib.sha256(data).hexdigest()
 
 

@@ -112,7 +112,7 @@ def checked_words(given: Any) -> tuple[str, tuple[Any, ...]]:
     """What is said, as text, and as parts if it has files; raises `Invalid`."""
     if isinstance(given, str) and given:
         return given, ()
-    value = plain(given, "what is said")
+    value = plain(given, "the message")
     parts = parts_of(value)
     if not parts or parts not in (
         [value],
@@ -176,5 +176,5 @@ async def _within(timeout: float, run: str) -> AsyncGenerator[None]:
             yield
     except TimeoutError:
         raise TimeoutError(
-            f"run {run} did not rest within {timeout:g} seconds; it goes on: wait again"
+            f"run {run} did not stop within {timeout:g} seconds; it is still active: wait again"
         ) from None

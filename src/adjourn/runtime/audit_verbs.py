@@ -47,7 +47,7 @@ class AuditVerbs(OpenRuntime):
         security: bool = False,
         wanted: AuditFilter = EVERY_LINE,
     ) -> "list[AuditEntry]":
-        """Every command that anybody gave, to any run, newest first; also what was refused.
+        """Every command to any run, newest first; also what was refused.
 
         Args:
             before: the `cursor` of an entry: only older ones.
@@ -62,14 +62,14 @@ class AuditVerbs(OpenRuntime):
         return await entries(store, found)
 
     async def audit_seal(self) -> Seal | None:
-        """Seal what was touched, now; None if there is nothing to seal, or if that is for whoever
-        has the key."""
+        """Seal what was touched, now; None if there is nothing to seal, or if that needs a key
+        that this process lacks."""
         _ = self.store  # raises before the runtime is opened
         assert self._sealer is not None
         return await self._sealer.once()
 
     async def audit_anchor(self) -> Anchor:
-        """Seal, and name the last seal: `str()` of it is a line to print, post or file where nobody
+        """Seal, and name the last seal: `str()` of it is a line to print, post or file where no one
         here can change it.
 
         What it names can be proved later: `rt.verify(since=anchor)`. Raises `Invalid` if there is
@@ -79,9 +79,7 @@ class AuditVerbs(OpenRuntime):
         store = self.store
         last = await store.seals(-1)
         if not last:
-            raise Invalid(
-                "nothing has been recorded in this store, so there is nothing to anchor yet"
-            )
+            raise Invalid("this store has no records yet, so there is nothing to anchor")
         return Anchor.of(await store.identity(), last[0])
 
     async def verify(
@@ -119,7 +117,7 @@ class AuditVerbs(OpenRuntime):
         """The sealed lines of the audit, each behind the lines before it, and each seal behind the
         lines that it covers.
 
-        `after`: only what the seals behind that number cover, so an export can go on where the last
+        `after`: only what the seals behind that number cover, so an export can continue where the last
             one ended.
         """
         async for item in exported(self.store, after):

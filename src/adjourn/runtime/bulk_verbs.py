@@ -88,7 +88,7 @@ class BulkVerbs(DecisionVerbs, HaltVerbs):
             dry_run: do nothing; say which runs are there, and what a cancel would do.
         """
         wanted = _verb(verb)
-        check_by(by, "a command to several runs needs by=: who gives it")
+        check_by(by, "a command to several runs needs by=, the person who gives it")
         ids = list(dict.fromkeys(runs))
         if len(ids) > MOST:
             raise Invalid(f"at most {MOST} runs at once, not {len(ids)}")
@@ -163,6 +163,6 @@ def _verb(verb: str) -> BulkVerb:
         return BulkVerb(verb)
     except ValueError:
         raise Invalid(
-            f"several runs cannot be told to {verb!r:.40}",
+            f"{verb!r:.40} cannot be used on several runs",
             advice=f"use one of {', '.join(BulkVerb)}",
         ) from None

@@ -152,14 +152,14 @@ async def answers_for(
     if answers is not None and not isinstance(answers, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidAnswer(
             f"answers= must be {{interrupt id: answer}}, got {answers!r:.80}",
-            advice="for one that waits alone, pass answer= or approved=",
+            advice="for a single interrupt, pass answer= or approved=",
         )
     if answers is not None:
         return [await _answer(_find(waiting, id), value, by, now) for id, value in answers.items()]
     if not given:
         return [await answered(i, "retry", by=by) for i in waiting.values() if i.kind == "error"]
     if not waiting:
-        raise InvalidAnswer(f"the run waits for no answer: it is {state.view}")
+        raise InvalidAnswer(f"the run is not waiting for an answer: it is {state.view}")
     if len(waiting) > 1:
         raise AnswerRequired([(i.id, i.kind) for i in waiting.values()])
     [interrupt] = waiting.values()

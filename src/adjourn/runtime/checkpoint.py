@@ -120,11 +120,11 @@ class Checkpoint:
             status = checkpoint.status
         except Exception as e:  # whatever a forged journal makes the fold stumble over
             raise CheckpointInvalid(
-                f"the checkpoint's records are not a run: {e}", "records"
+                f"the checkpoint's records are not a valid run: {e}", "records"
             ) from None
         if status != envelope.status:
             raise CheckpointInvalid(
-                f"the checkpoint says {envelope.status!r:.40}, its records say {status!r}",
+                f"the checkpoint has status {envelope.status!r:.40}, but its records have {status!r}",
                 "records",
             )
         return checkpoint
@@ -264,9 +264,9 @@ def taken_over(data: Saved, *, secret: str | None = None) -> Checkpoint:
     if not isinstance(data, Checkpoint) and not key_ring(secret) and "unsigned" not in _said:
         _said.add("unsigned")
         log.warning(
-            "the checkpoint of run %s is not signed: whoever can write where checkpoints "
-            "are kept can change what a run "
-            "believes, and agree to calls in somebody's name; set %s (this is said once)",
+            "the checkpoint of run %s is not signed: anyone who can write to the storage of "
+            "checkpoints can change a run, and approve calls in another person's name; set %s "
+            "(this is logged once)",
             saved.run_id,
             SECRET,
         )

@@ -43,9 +43,7 @@ class DecisionVerbs(CommandDelivery):
         else:
             name = interrupt_id
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid(
-                f"an interrupt is named by its ref or its id, or given itself, not {name!r:.80}"
-            )
+            raise Invalid(f"an interrupt must be its ref, its id or an Interrupt, got {name!r:.80}")
         places = places_of(name, run_id)
         for run, local in places:
             found = await self.store.inbox(Filter(run=run, interrupt=local, limit=SEVERAL))
@@ -171,7 +169,7 @@ class DecisionVerbs(CommandDelivery):
             request_id: the same id again returns the recorded result.
         """
         check_outside("revoke a decision")
-        check_by(by, "a revocation needs by=: who revokes")
+        check_by(by, "a revocation needs by=, the person who revokes it")
         found = await self.interrupt(interrupt_id)
         command = Revoked(i=found.local, by=by, note=note)
         return await self.deliver(found.run_id, command, request_id)
@@ -185,7 +183,7 @@ class DecisionVerbs(CommandDelivery):
         request_id: str,
         groups: tuple[str, ...] = (),
     ) -> int:
-        check_by(by, "a decision needs by=: who decides")
+        check_by(by, "a decision needs by=, the person who decides")
         interrupt = self.worker.asked(given) or await self.interrupt(given)
         if isinstance(given, Interrupt) and not digest:
             digest = given.digest
@@ -226,7 +224,7 @@ class DecisionVerbs(CommandDelivery):
 
         Args:
             interrupt_id: its id if that is unique, its ref, or the `Interrupt` itself.
-            to: the person's name, or `group:NAME`; empty: it is taken back.
+            to: the person's name, or `group:NAME`; empty: the assignment is removed.
             by: who assigns it.
             request_id: the same again with the same id is left once.
         """

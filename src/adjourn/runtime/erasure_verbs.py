@@ -37,13 +37,13 @@ class ErasureVerbs(PruneVerbs):
             by: who wants it.
             reason: why. It stays, like `by`: in the run's last record, in its title and in the
                 audit.
-            whole: with it, all runs of its conversation: those that it goes on with, and those that
-                go on with it. If one of them has not ended, or is on hold, none is erased.
+            whole: with it, all runs of its conversation: those that it continues, and those that
+                continue it. If one of them has not ended, or is on hold, none is erased.
             scrub: also get it out of the bytes of the store's files, at once. SQLite writes the
-                whole file anew for that, so whoever erases many runs does it with the last of them.
+                whole file anew for that, so of many runs, do it with the last.
         """
         if not by or not reason:
-            raise Invalid("erasing needs by= and reason=: they are what stays")
+            raise Invalid("erasing needs by= and reason=: they are kept in the audit")
         check_outside("erase a run")
         try:
             done = await self.store.erase(
@@ -88,7 +88,7 @@ class ErasureVerbs(PruneVerbs):
     async def scrub(self) -> bool:
         """Get what was erased or pruned out of the bytes of the store's files, which gives room
         back to the disk as well.
-        False: somebody who reads holds a part of it; try again."""
+        False: a reader holds a part of it; try again."""
         return await self.store.scrub(pruned=True)
 
     async def hold(
@@ -101,7 +101,7 @@ class ErasureVerbs(PruneVerbs):
         Args:
             scope: what is held.
             by: who wants it.
-            reason: why; whoever is refused reads it. Lifting needs none.
+            reason: why; it is shown with each refusal. Lifting needs none.
             lift: end it.
         """
         if not by or not (reason or lift):

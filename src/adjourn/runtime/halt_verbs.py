@@ -22,7 +22,7 @@ class HaltVerbs(OpenRuntime):
             by: who halts.
         """
         if not reason or not by:
-            raise Invalid("a halt needs reason= and by=")
+            raise Invalid("halt needs reason= and by=")
         return await self.store.halt(check_scope(scope), by=by, reason=reason, origin=self.origin)
 
     async def unhalt(self, scope: str, *, by: str, reason: str = "") -> list[Halt]:
@@ -34,7 +34,7 @@ class HaltVerbs(OpenRuntime):
             reason: why.
         """
         if not by:
-            raise Invalid("an unhalt needs by=: who lifts it")
+            raise Invalid("unhalt needs by=, the person who lifts the halt")
         check_outside("lift a halt")
         return await self.store.halt(
             check_scope(scope), by=by, reason=reason, lift=True, origin=self.origin

@@ -54,7 +54,7 @@ class HealthCheck:
         sweep = ""
         try:
             if not self._runtime.worker.is_sweeping:
-                sweep = "the sweep has not looked for runs for too long"
+                sweep = "the sweep has not run for too long"
             async with asyncio.timeout(PATIENCE):
                 obstacle, schema = await asyncio.to_thread(_flaws, self._runtime.address)
                 if obstacle:
@@ -77,4 +77,4 @@ def _flaws(address: str) -> tuple[str, str]:
     schema, newest = found.schema, found.newest_schema
     if schema == newest or (is_postgres(address) and schema > newest):
         return found.obstacle(), ""
-    return found.obstacle(), f"it is {schema}, and this process knows {newest}"
+    return found.obstacle(), f"it is {schema}, and this process supports {newest}"

@@ -76,7 +76,7 @@ class Heartbeat:
                     self._beat(pulse)
             self._end(pulse)
         except StoreError as e:
-            log.warning("worker %s could not say that it ends: %s", self._worker, e)
+            log.warning("worker %s could not announce that it is stopping: %s", self._worker, e)
         finally:
             self._said.set()
             pulse.close()

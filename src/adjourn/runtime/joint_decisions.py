@@ -107,7 +107,7 @@ class JointDecisionVerbs(DecisionVerbs):
         of each, `like` first.
 
         Each is a decision of its own, recorded before anything runs. One that is refused, because
-        somebody else was first or its tool is halted, stops none of the others. The same again, by
+        another person was first or its tool is halted, stops none of the others. The same again, by
         the same person, decides nothing twice. Raises `InvalidAnswer` for what is never decided
         together: approvals, questions, limits, calls in doubt.
 
@@ -125,8 +125,8 @@ class JointDecisionVerbs(DecisionVerbs):
         if likeness("", one) is None:
             raise InvalidAnswer(
                 (
-                    f"interrupt {one.id!r} ({one.kind}) is decided by itself: only failed steps "
-                    f"are retried together"
+                    f"interrupt {one.id!r} ({one.kind}) must be decided alone: only failed "
+                    "steps can be retried together"
                 ),
                 consequence="nothing was retried",
             )
@@ -163,16 +163,19 @@ class JointDecisionVerbs(DecisionVerbs):
 def _check(items: Sequence[Any], decision: Any) -> None:
     if not isinstance(decision, Decision) or decision.verdict not in TOGETHER:
         raise InvalidAnswer(
-            "several are approved, denied or dismissed together; a result or an answer is for one",
+            "several interrupts can be approved, denied or dismissed together; a result or an "
+            "answer is for one",
             consequence="nothing was decided",
         )
     lasts = decision.scope != "once" or decision.stands is not None
     if decision.edit is not None or lasts:
         raise InvalidAnswer(
-            "an edit, and a decision that stands for later calls, are for one interrupt",
+            "an edit, or a decision for later calls, is for one interrupt",
             consequence="nothing was decided",
         )
     if len(items) > MOST:
-        raise Invalid(f"at most {MOST} are decided together, got {len(items)}")
+        raise Invalid(f"at most {MOST} interrupts can be decided together, got {len(items)}")
     if not all(isinstance(item, Interrupt) for item in items):
-        raise Invalid("several are decided as they were seen: give the interrupts themselves")
+        raise Invalid(
+            "several interrupts are decided as they were seen: pass the Interrupt objects"
+        )

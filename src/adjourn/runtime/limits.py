@@ -16,7 +16,7 @@ TOOL = "tool:"
 MOST = 1_000
 """The largest bound: every ticket and every start is counted one by one."""
 _RATE = re.compile(r"([0-9]{1,4})/(s|m|h)")
-_HOW = "write how many at the same time (5), or how many per second, minute or hour (60/m)"
+_HOW = "write a number of simultaneous calls (5), or calls per second, minute or hour (60/m)"
 
 
 def tool_limits(given: Mapping[str, Limit] | None) -> dict[str, ToolLimit]:
@@ -60,7 +60,7 @@ def merged_limits(lines: Iterable[str]) -> dict[str, Limit]:
 def _tool(scope: str) -> str:
     name = scope.removeprefix(TOOL)
     if not scope.startswith(TOOL) or not name:
-        raise InvalidDefinition(f"a limit is for 'tool:NAME', not {scope!r:.80}")
+        raise InvalidDefinition(f"the scope of a limit must be 'tool:NAME', got {scope!r:.80}")
     return name
 
 

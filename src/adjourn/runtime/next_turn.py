@@ -102,7 +102,7 @@ def next_turn(after: Saved | None, secret: str | None = None) -> dict[str, Any]:
             f"after= must be a checkpoint, got {after!r:.80}",
             consequence="no run was started",
             advice=(
-                "pass outcome.checkpoint; only a runtime has the journal of a run: "
+                "pass outcome.checkpoint; only a runtime can find a run by its id: "
                 "rt.start(agent, input, after=run_id)"
             ),
         )
@@ -117,7 +117,7 @@ def going_on(state: State) -> dict[str, Any]:
     started = state.started
     if started.kind != "agent":
         raise Conflict(
-            f"run {started.run!r} is of the flow {started.program!r}, which has no conversation"
+            f"run {started.run!r} is a run of the flow {started.program!r}, which has no conversation"
         )
     if state.status not in ENDED:
         raise Refused(

@@ -181,7 +181,7 @@ class NumbersTally:
     def __init__(self, since: float, until: float, offset: int = 0) -> None:
         if not 0 <= since < until or until - since > LONGEST:
             raise Invalid(
-                f"numbers are of a time of at most {LONGEST // DAY} days that ends after it begins, "
+                f"the period must end after it begins and have at most {LONGEST // DAY} days, "
                 f"got {_moment(since)} to {_moment(until)}"
             )
         self.since, self.until, self.ahead = since, until, offset * 60

@@ -97,7 +97,7 @@ class RunTelemetry:
             names.OPERATION_DURATION, "s", "How long operations took."
         )
         self.first_chunks = meter.create_histogram(
-            names.TIME_TO_FIRST_CHUNK, "s", "Until the first piece of a model's reply arrived."
+            names.TIME_TO_FIRST_CHUNK, "s", "Time until the first part of a model's reply arrived."
         )
         self.tokens = meter.create_histogram(names.TOKEN_USAGE, "{token}", "Tokens of model calls.")
         self.waits = meter.create_histogram(

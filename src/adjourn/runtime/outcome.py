@@ -186,7 +186,7 @@ def failure(state: State, checkpoint: Checkpoint, *, stored: bool = False) -> Ru
     if resumable:
         advice = f"call {how} to retry the failed step"
     else:
-        advice = f"a retry alone will not help: mend what failed, then call {how}"
+        advice = f"a retry alone will not help: fix the cause, then call {how}"
     return RunFailed(
         f"run {bare(state.run)} failed: {errors}",
         checkpoint,

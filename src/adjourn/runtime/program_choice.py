@@ -137,7 +137,7 @@ class Fitness:
 
     async def _given_back(self, lease: Lease) -> State:
         """Give a lease back that nobody can use here; the run as it is then."""
-        await self._store.release(lease, Released(why="no program here fits it"))
+        await self._store.release(lease, Released(why="no agent or flow here fits it"))
         return await folded(self._store, lease.run, self._trust)
 
     async def _program_for(self, state: State) -> Program | None:
@@ -170,7 +170,7 @@ class Fitness:
         if self._on_change != "warn":
             raise ProgramChanged(program.name, found)
         log.warning(
-            "run %s goes on although %s changed: %s", state.run, program.name, "; ".join(found)
+            "run %s continues although %s changed: %s", state.run, program.name, "; ".join(found)
         )
         return state
 

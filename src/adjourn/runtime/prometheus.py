@@ -29,7 +29,7 @@ async def metrics_of(store: Store, meter: Meter) -> str:
     fleet, census = await fleet_of(store), await store.census()
     parts = [*_of_runs(census), *_of_fleet(fleet), *await _of_people(store, meter)]
     halts = await store.halt("")
-    parts.append(gauge("adjourn_halts", "Halts that are on.", {(): len(halts)}))
+    parts.append(gauge("adjourn_halts", "Active halts.", {(): len(halts)}))
     letters: Counter[Labels] = Counter({(("state", "due"),): 0, (("state", "dead"),): 0})
     for letter in await store.letters(limit=MOST):
         letters[("state", letter.state),] += 1
@@ -59,13 +59,13 @@ def _durations(meter: Meter) -> Iterable[str]:
 def _counts(meter: Meter) -> Iterable[str]:
     taken = "Runs taken from a worker that had died or fallen silent."
     yield counter("adjourn_lease_takeovers_total", taken, {(): meter.takeovers})
-    doubts = "Calls of which it became unknown whether they happened."
+    doubts = "Calls that became in doubt: it is unknown whether they happened."
     yield counter("adjourn_calls_in_doubt_total", doubts, {(): meter.doubts})
     undone = {(("outcome", outcome),): meter.undone[outcome] for outcome in ("undone", "residue")}
-    yield counter("adjourn_undo_total", "What cancelled runs undid, and what is left.", undone)
+    yield counter("adjourn_undo_total", "Calls of cancelled runs: undone, and not undone.", undone)
     opened = {(("kind", kind),): number for kind, number in meter.opened.items()}
-    yield counter("adjourn_interrupts_opened_total", "What people were asked.", opened)
-    expired = "Interrupts whose time was over before a person decided."
+    yield counter("adjourn_interrupts_opened_total", "Interrupts opened for people.", opened)
+    expired = "Interrupts that expired before a person decided."
     yield counter("adjourn_interrupts_expired_total", expired, {(): meter.expired})
     ended: dict[Labels, float] = {}
     for (agent, status), number in meter.ended.items():
@@ -97,8 +97,8 @@ def _of_fleet(fleet: FleetView) -> Iterable[str]:
         if queue.ready:
             oldest[label] = max(0.0, fleet.now - queue.oldest_at)
     yield gauge("adjourn_runs_ready", "Runs that a worker could take now.", ready)
-    yield gauge("adjourn_runs_working", "Runs that a worker has.", working)
-    yield gauge("adjourn_ready_oldest_seconds", "How long the oldest ready run waits.", oldest)
+    yield gauge("adjourn_runs_working", "Runs that a worker is running.", working)
+    yield gauge("adjourn_ready_oldest_seconds", "How long the oldest ready run has waited.", oldest)
     unfit: Counter[Labels] = Counter()
     for misfit in fleet.unfit:
         unfit[("agent", misfit.agent),] += misfit.runs
@@ -118,8 +118,16 @@ async def _of_people(store: Store, meter: Meter) -> Iterable[str]:
         waits = max(0.0, now - interrupt.opened_at)
         oldest[label] = max(oldest.get(label, 0.0), waits)
     return (
-        gauge("adjourn_interrupts_open", "What waits for a person, by agent and kind.", opened),
-        gauge("adjourn_interrupt_oldest_seconds", "How long the oldest of them waits.", oldest),
+        gauge(
+            "adjourn_interrupts_open",
+            "Interrupts that wait for a person, by agent and kind.",
+            opened,
+        ),
+        gauge(
+            "adjourn_interrupt_oldest_seconds",
+            "How long the oldest open interrupt has waited.",
+            oldest,
+        ),
     )
 
 

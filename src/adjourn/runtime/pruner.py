@@ -63,7 +63,7 @@ def span(given: Span, name: str) -> float:
         seconds = float(given)
     if seconds is None or not 0 <= seconds < float("inf"):
         raise InvalidDefinition(
-            f"{name} is a length of time such as '90m', '12h', '30d' or '4w', not {given!r:.80}"
+            f"{name} must be a duration such as '90m', '12h', '30d' or '4w', got {given!r:.80}"
         )
     return seconds
 
@@ -148,7 +148,7 @@ class PruneVerbs(OpenRuntime):
         """
         wanted, length = statuses(status, "status="), span(older, "older=")
         if not by:
-            raise Invalid("pruning needs by=: who wants it")
+            raise Invalid("pruning needs by=, the person who wants it")
         check_outside("prune runs")
         found = PruneReport(archive=folder_of(archive if archive is not None else self.archive))
         for one in wanted:

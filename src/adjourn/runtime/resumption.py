@@ -125,7 +125,7 @@ def fitting(
     if found and (on_change or definition.on_change) != "warn":
         raise ProgramChanged(definition.name, found)
     if found:
-        text = f"{definition.name!r} changed since the run started: {'; '.join(found)}"
+        text = f"{definition.name!r} has changed since the run started: {'; '.join(found)}"
         warnings.warn(text, stacklevel=_level_of_caller())
     return fitted
 

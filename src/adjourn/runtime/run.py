@@ -69,7 +69,7 @@ class Run(Generic[T]):
 
     async def wait(self, timeout: float | None = None) -> Outcome[T]:
         """Until it ends or waits for a person. Raises `RunFailed`; `TimeoutError` after `timeout`
-        seconds (it goes on)."""
+        seconds (the run continues)."""
         async with within(timeout, self.id):
             state, records = await self._rt.worker.rest(self.id)
         cause = self._rt.worker.errors.get(self.id)
@@ -121,7 +121,7 @@ class Run(Generic[T]):
 
         state = Checkpoint(check_content(self.id, await self._rt.store.load(self.id))).state
         if state.flow is None:
-            raise Invalid(f"run {self.id!r} is of an agent, which has no graph")
+            raise Invalid(f"run {self.id!r} is a run of an agent, which has no graph")
         return mermaid(state.flow.graph, state)
 
     async def status(self) -> RunStatus:
@@ -175,7 +175,7 @@ class Run(Generic[T]):
     async def accept(
         self, *, by: str = "", digest: str = "", request_id: str = ""
     ) -> tuple[str, ...]:
-        """Let it go on although its program changed: with exactly the program that a worker has
+        """Let it continue although its program changed: with exactly the program that a worker has
         refused. What changed.
 
         Approvals of what has changed are asked for again. Raises `Refused` if no worker has refused
@@ -287,7 +287,7 @@ class Run(Generic[T]):
             request_id: the same again with the same id is the same chapter.
         """
         if not by:
-            raise Invalid("continue_as_new needs by=: who does it")
+            raise Invalid("continue_as_new needs by=, the person who does it")
         check_outside("begin a chapter")
         how = {"request": request_id, "origin": self._rt.origin}
         return await self._rt.store.chapter(self.id, by=by, why=why, **how)
@@ -331,7 +331,7 @@ class Run(Generic[T]):
             started, nothing = (await self._fold()).started, "nothing was said"
             if started.kind == "flow":
                 raise Invalid(
-                    f"run {self.id!r} is of a flow, whose notes are strings",
+                    f"run {self.id!r} is a run of a flow, which accepts only strings",
                     consequence=nothing,
                     advice="send the file with an event: emit(event, File(data))",
                 )
@@ -362,7 +362,7 @@ class Run(Generic[T]):
             by: who sends it; needed where it answers a question (`pause_for(resume_event=…)`),
                 whose answer it then is.
             request_id: the same again has no further effect.
-            decides: whether the sender may decide; if not, or if nobody says who it is, it answers
+            decides: whether the sender may decide; if not, or if the sender is unknown, it answers
                 no question, also no later one.
         """
         if not isinstance(event, str) or not event or event.startswith("@"):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -465,7 +465,7 @@ class Run(Generic[T]):
         if isinstance(interrupt, Interrupt):
             if interrupt.run_id != self.id:
                 raise Invalid(
-                    f"interrupt {interrupt.ref!r} is of another run", advice=f"this is {self.id!r}"
+                    f"interrupt {interrupt.ref!r} is in another run", advice=f"this is {self.id!r}"
                 )
             return interrupt
         return (await self._rt.interrupt(interrupt, run_id=self.id)).ref

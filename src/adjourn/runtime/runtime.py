@@ -170,7 +170,7 @@ class Runtime(AdvanceVerb, AuditVerbs, BulkVerbs, JointDecisionVerbs, ErasureVer
         from adjourn.stores.run_keys import encrypt_with
 
         if self._store is not None:
-            raise Misused("this runtime is open already")
+            raise Misused("this runtime is already open")
         store = self._address
         self._store = open_store(store) if isinstance(store, str) else store
         if self._tenant:
@@ -240,7 +240,7 @@ class Runtime(AdvanceVerb, AuditVerbs, BulkVerbs, JointDecisionVerbs, ErasureVer
 
     def _register(self, program: Definition[Any]) -> None:
         if not isinstance(program, Definition):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"a runtime advances agents and flows, not {program!r:.80}")
+            raise InvalidDefinition(f"a runtime takes agents and flows, got {program!r:.80}")
         known = self.programs.get(program.name)
         if known is not None and known is not program and known.fingerprint != program.fingerprint:
             raise InvalidDefinition(

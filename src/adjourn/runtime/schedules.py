@@ -37,8 +37,8 @@ DONE = ("completed", "cancelled", "failed", "stopped")
 LABEL = "schedule"
 """The label by which the runs of a schedule are found."""
 IN_DOUBT = (
-    "%s: %s is not started: a backup was restored since its moment, and the run may have begun in "
-    "the time that was lost. If it did not, start it by hand: %s"
+    "%s: %s is not started: a backup was restored after its scheduled time, and the run may "
+    "have started in the time that was lost. If it did not, start it by hand: %s"
 )
 
 
@@ -176,7 +176,7 @@ class Scheduler:
     ) -> None:
         names = [schedule.name for schedule in schedules]
         if twice := [name for name in names if names.count(name) > 1]:
-            raise InvalidDefinition(f"two schedules are called {twice[0]!r}")
+            raise InvalidDefinition(f"two schedules are named {twice[0]!r}")
         self._runtime, self._schedules, self._started = runtime, list(schedules), started
         self._done: dict[str, float] = {}
         self._warned: dict[str, str] = {}
@@ -207,7 +207,7 @@ class Scheduler:
                 await self._runtime.clock.wait(self._bell, self._pause())
 
     def stop(self) -> None:
-        """End `serve`. What was started goes on."""
+        """End `serve`. What was started continues."""
         self._is_stopped = True
         self._bell.set()
 
@@ -224,7 +224,7 @@ class Scheduler:
         name, id = schedule.name, schedule.run_id(moment)
         try:
             if await self._is_overlapped(schedule, id):
-                log.info("%s: %s is not started, the run before has not ended", name, id)
+                log.info("%s: %s is not started: the previous run has not ended", name, id)
                 self._done[name] = moment
                 return False
             if await self._is_in_doubt(moment, id):
@@ -247,7 +247,7 @@ class Scheduler:
                 self._done[name] = moment
             return False
         except Exception:
-            log.exception("%s: %s is not started, its input= failed", name, id)
+            log.exception("%s: %s is not started: its input= failed", name, id)
             self._done[name] = moment
             return False
         self._warned.pop(name, None)
@@ -320,7 +320,8 @@ def _whole(every: Duration | None, name: str) -> int:
     span = seconds(every or 0, "every=")
     if span < 1 or span != int(span):
         raise InvalidDefinition(
-            f"every= of the schedule {name!r} must be whole seconds, at least one, got {every!r}"
+            f"every= of the schedule {name!r} must be an integer number of seconds, at least "
+            f"1, got {every!r}"
         )
     return int(span)
 

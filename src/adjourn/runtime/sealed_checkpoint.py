@@ -36,7 +36,7 @@ def sealed_text(text: str, run_id: str, kid: str) -> str:
     `InvalidDefinition` if the run has none."""
     if not kid:
         raise InvalidDefinition(
-            f"run {bare(run_id)} is not encrypted, so that there is no key to seal its checkpoint with",
+            f"run {bare(run_id)} is not encrypted, so there is no key to seal its checkpoint with",
             advice="leave sealed out, or encrypt runs with Runtime(encrypt=True)",
         )
     from adjourn.stores.run_keys import cipher_of
@@ -78,6 +78,6 @@ def opened_text(data: Given) -> Given:
     if not open_stores:
         raise KeyMissing(
             f"the checkpoint of run {bare(found.run_id)} is encrypted, and no store is open here",
-            advice="open the database in which the run is, or was: Runtime(address), or --db",
+            advice="open the database of the run: Runtime(address), or --db",
         )
     return cipher_of(found.key).open(box).decode()

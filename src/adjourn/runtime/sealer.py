@@ -76,4 +76,6 @@ class Sealer:
             async with asyncio.timeout(grace):
                 await self._try()
         except TimeoutError:
-            log.warning("the last lines were not sealed before the end; the next sealer takes them")
+            log.warning(
+                "the last lines were not sealed before this process ended; the next sealer seals them"
+            )

@@ -68,7 +68,7 @@ def _words(text: str) -> Iterator[tuple[str, str]]:
         elif key and value.startswith("//"):  # an address is a word
             yield "", f"{key}:{value}"
         elif key:
-            raise Invalid(f"no key is called {key!r:.40}", advice=_advice(key))
+            raise Invalid(f"unknown key {key!r:.40}", advice=_advice(key))
         elif value:
             yield "", value
 
@@ -90,7 +90,7 @@ def _advice(key: str) -> str:
 
     near = get_close_matches(key.lower(), KEYS, n=1, cutoff=0.6)
     if near:
-        return f"did you mean {near[0]!r}? To look for it as a word, put it in quotation marks"
+        return f"did you mean {near[0]!r}? To search for it as a word, put it in quotation marks"
     return f"use one of {', '.join(KEYS)}; to look for it as a word, put it in quotation marks"
 
 
@@ -126,7 +126,7 @@ def _set(filter: Filter, key: str, value: str, now: float) -> Filter:
     found = read(value, now)
     known = getattr(filter, field)
     if known and known != found:
-        raise Invalid(f"{key} is asked for twice: {known!r:.40} and {found!r:.40}")
+        raise Invalid(f"{key} is given twice: {known!r:.40} and {found!r:.40}")
     return replace(filter, **{field: found})
 
 
@@ -148,7 +148,7 @@ def _time(value: str, now: float) -> float:
         found = datetime.fromisoformat(value)
     except ValueError:
         raise Invalid(
-            f"{value!r:.40} is no time",
+            f"{value!r:.40} is not a time",
             advice="use a day like 2026-11-17, or 7d for seven days ago",
         ) from None
     if found.tzinfo is None:

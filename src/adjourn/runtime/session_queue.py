@@ -22,7 +22,7 @@ def checked_queue(queue: Any, session: str) -> dict[str, Any]:
         raise Invalid(f"queue= must be 'session' or None, got {queue!r:.80}")
     if not session:
         raise Invalid(
-            "queue='session' needs session=: the session whose runs go one after the other"
+            "queue='session' needs session=, the session whose runs are run one after another"
         )
     return {"queue": queue}
 

@@ -16,8 +16,8 @@ from adjourn.runtime.run import Run
 
 T = TypeVar("T", default=str)
 LEFT = (
-    "the block was left before the run came to rest, so it has no outcome: iterate it to its end "
-    "inside the block, or resume `run.checkpoint`, which has the run so far"
+    "the block ended while the run was still active, so there is no outcome: iterate the run "
+    "to its end inside the block, or resume `run.checkpoint`, which has the run so far"
 )
 
 
@@ -129,9 +129,7 @@ class RunStream(Generic[T]):
         the end, or `await wait()`)."""
         self._open()
         if self._task is None or not self._task.done():
-            raise Misused(
-                "the run has not come to rest yet: iterate it to its end, or `await run.wait()`"
-            )
+            raise Misused("the run is still active: iterate it to its end, or `await run.wait()`")
         if self._task.cancelled():
             raise Misused(LEFT)
         return self._task.result()

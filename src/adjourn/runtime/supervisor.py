@@ -43,7 +43,7 @@ class Supervisor:
 
     def stopping(self) -> None:
         """The process takes nothing new, and ends."""
-        self._say("STOPPING=1", "STATUS=stopping: what is in flight finishes")
+        self._say("STOPPING=1", "STATUS=stopping: finishing what is in flight")
 
     @asynccontextmanager
     async def watched(self) -> AsyncGenerator[None]:

@@ -20,7 +20,7 @@ _upgraders: dict[str, Upgrade] = {}
 
 
 def register_upgrader(program: str, upgrade: Upgrade | None) -> None:
-    """Let runs of an older `program` go on: `upgrade(records, changes)` gets the journal as plain
+    """Let runs of an older `program` continue: `upgrade(records, changes)` gets the journal as plain
     JSON and what changed, in words, and returns it as this version would have written it, record by
     record (renamed tools, other arguments).
 

@@ -28,9 +28,9 @@ class WakeRelay:
     Args:
         store: where the runs are; it must have been told to write wakes (`await
             store.waking(True)`).
-        hand: tells somebody that this run is due, or advances it (`rt.advance`).
+        hand: tells another process that this run is due, or advances it (`rt.advance`).
         take: so many are taken at a time.
-        hold: seconds for which nobody else gets what was taken. Longer than `hand` takes for `take`
+        hold: seconds for which no other process gets what was taken. Longer than `hand` takes for `take`
             runs, or some are handed over twice.
         every: seconds after which `run` looks again, should it not have been told.
         clock: what `run` waits by.
@@ -54,7 +54,7 @@ class WakeRelay:
         """Hand over what is due now; how many were acknowledged. Raises `StoreError`; `Misused` if
         no wakes are written."""
         if not await self._store.waking():
-            raise Misused("no wakes are written in this store: `await store.waking(True)` first")
+            raise Misused("this store writes no wakes: `await store.waking(True)` first")
         acknowledged = 0
         while taken := await self._store.wakes(take=self._take, hold=self._hold):
             for wake in taken:
@@ -71,7 +71,7 @@ class WakeRelay:
                 try:
                     await self.once()
                 except StoreError as e:
-                    log.warning("wakes could not be read, and will be again: %s", e)
+                    log.warning("wakes could not be read; trying again: %s", e)
                 await self._clock.wait(bell, self._every)
         finally:
             end()
@@ -80,7 +80,7 @@ class WakeRelay:
         try:
             found = await self._hand(wake.run)
         except Exception as e:
-            log.warning("run %s could not be handed over, and will be again: %r", wake.run, e)
+            log.warning("run %s could not be handed over; trying again: %r", wake.run, e)
             return False
         if isinstance(found, Busy | Unfit):
             return False

@@ -299,9 +299,9 @@ class Worker(RunWorker):
         except UnknownRun as e:
             log.debug("%s", e)
         except StoreError as e:
-            log.warning("run %s: %s; the sweep will take it again", run, e)
+            log.warning("run %s: %s; the sweep will retry it", run, e)
         except Exception:
-            log.exception("run %s: the driver failed; the run is safe and will be taken again", run)
+            log.exception("run %s: the driver failed; the run is safe; trying again", run)
             await asyncio.sleep(SWEEP)
 
     # Who waits
@@ -356,7 +356,7 @@ class Worker(RunWorker):
                     self._scrub_at = self._store.now() + SCRUB
                     await self._store.scrub()
             except StoreError as e:
-                log.warning("the sweep failed and goes on: %s", e)
+                log.warning("the sweep failed and continues: %s", e)
             await self._clock.wait(self._bell, self._until_next())
             self._waiters.nudge(self._clock.steady())
         self._sweeper = None
@@ -471,6 +471,6 @@ class Worker(RunWorker):
                 self.left += [task.get_name() for task in hanging]
         if self.left:
             log.warning(
-                "closed while bodies were still at work: %s; their calls are in doubt",
+                "closed while bodies were still running: %s; their calls are in doubt",
                 ", ".join(self.left),
             )

@@ -253,7 +253,7 @@ def verify(
                 what, scope, count + 1, f"it is missing: line {number} follows line {count}"
             )
         if body is None:
-            return BrokenChain(what, scope, number, "its content is gone, and nobody erased it")
+            return BrokenChain(what, scope, number, "its content is missing, but it was not erased")
         count, head = number, chain(head, body)
         if head != stored:
             return BrokenChain(what, scope, number, "it was edited, or moved here from elsewhere")
@@ -262,6 +262,6 @@ def verify(
             what,
             scope,
             count + 1,
-            f"the end is missing: there were {last[0]} lines, there are {count}",
+            f"lines are missing at the end: there were {last[0]}, there are {count}",
         )
     return None

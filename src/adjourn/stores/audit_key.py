@@ -83,7 +83,7 @@ class Ed25519Key:
         """See `AuditKey.sign`."""
         if self._private is None:
             raise InvalidDefinition(
-                f"the key {self.kid} is a public one: it checks seals and cannot make them"
+                f"the key {self.kid} is a public key: it can verify seals but not make them"
             )
         return self._private.sign(hash)
 
@@ -117,8 +117,8 @@ def audit_keys(given: KeySource | Sequence[KeySource] | None = None) -> tuple[Au
             sources = [cast("KeySource", given)]
     if secrets and any(isinstance(source, str | os.PathLike) for source in sources):
         raise InvalidDefinition(
-            f"there is an audit key, and {SECRET} is set: a store's seals have one kind of key",
-            advice="unset one",
+            f"both an audit key and {SECRET} are set: a store's seals use one kind of key",
+            advice="remove one of them",
         )
     return tuple(chain.from_iterable(map(_keys, sources))) or secrets
 

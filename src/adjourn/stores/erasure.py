@@ -76,4 +76,6 @@ def check_hold(scope: str) -> str:
 
 def tombstone(record: Erased) -> str:
     """What is said of an erased run wherever its content would be."""
-    return f"erased by {record.by or 'somebody'}" + (f": {record.reason}" if record.reason else "")
+    return f"erased by {record.by or 'an unknown person'}" + (
+        f": {record.reason}" if record.reason else ""
+    )

@@ -37,20 +37,20 @@ def flaws(
     except msgspec.MsgspecError:
         record = None
     if not isinstance(record, Erased):
-        yield last[0], "its content is gone, and no record says who erased it"
+        yield last[0], "its content is missing, and no record says who erased it"
         return
     left = present((seq, body) for seq, body, _ in before)
     if left or row.salt:
         seq = left[0][0] if left else 0
-        yield seq, "it was erased, and is not: its content, or what its hashes began with, is there"
+        yield seq, "it was erased, but its content, or the salt of its hashes, is still stored"
     if len(before) < 1 or chain(before[-1][2], last[1] or "") != last[2] or last[2] != row.head:
         yield last[0], "it was edited, or moved here from elsewhere"
     if said is None:
-        yield last[0], "nobody erased it, says the audit"
+        yield last[0], "the audit has no erasure of it"
     elif (said["by"], said["reason"], said["seq"]) != (record.by, record.reason, last[0]):
         yield (
             last[0],
-            f"who erased it and why are {(record.by, record.reason)!r:.200}, the audit has something else",
+            f"by and reason are {(record.by, record.reason)!r:.200}, the audit has something else",
         )
     has = (row.id, row.kind, row.program, row.status.value, row.erased, row.title, row.updated_at)
     means = (
@@ -66,4 +66,4 @@ def flaws(
         row.labels or row.input_digest or row.requesters or row.opens or row.errors or row.blocked
     )
     if has != means or not blank or row.status not in ENDED or beside:
-        yield 0, "its row says something else than its last record, or more"
+        yield 0, "its row differs from its last record, or has more"

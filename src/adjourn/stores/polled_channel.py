@@ -140,7 +140,7 @@ class PolledChannel:
                     await self._board.note(list(self._followed), fresh)
                 await asyncio.sleep(POLL)
         except Exception as e:
-            log.warning("live text from other processes is off: %s", e)
+            log.warning("live text from other processes is not available: %s", e)
 
     async def _hear(self, run: str, after: int) -> None:
         if after < 0:

@@ -166,12 +166,12 @@ class Journals(Protocol):
         ...
 
     async def erasures(self) -> int:
-        """How many runs were erased so far: whoever has kept what was said in some must not use it
+        """How many runs were erased so far: a process that has kept what was said in some must not use it
         once there are more."""
         ...
 
     async def turns(self, run: str, seq: int, limit: int = 100) -> list[Turn]:
-        """A run's first `seq` records, then those of the run that it goes on with
+        """A run's first `seq` records, then those of the run that it continues
         (`Started.after`), and so on: the newest first, at most `limit` of them. It ends where a run
         has its `history` itself, was erased, or is not there any more."""
         ...
@@ -283,8 +283,8 @@ class Journals(Protocol):
         ...
 
     def channel(self, ears: "Ears") -> "Channel":
-        """This process's end of what carries live text to others, and theirs to `ears`. Whoever
-        opens it closes it."""
+        """This process's end of what carries live text to others, and theirs to `ears`. The
+        caller closes it."""
         ...
 
     def snapshots(self) -> Snapshots:
@@ -299,7 +299,7 @@ class Journals(Protocol):
     def commit(
         self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int
     ) -> Coroutine[Any, Any, Committed]:
-        """One transaction: append `facts`; append `moves` only if nobody else has appended since
+        """One transaction: append `facts`; append `moves` only if no one else has appended since
         `seen` and no halt names an intent among them. `Parked`, `RunCompleted` and `RunCancelled`
         give the lease back. The same records again, with the same `seen`, are found and not
         appended twice: so a worker that got an error may repeat a commit.
@@ -451,7 +451,7 @@ class Journals(Protocol):
         ...
 
     async def scrub(self, *, pruned: bool = False) -> bool:
-        """What was erased is in no byte of the store's files any more. False: somebody who reads
+        """What was erased is in no byte of the store's files any more. False: a process that reads
         holds a part of it; try again.
 
         If nothing was erased since it was done last, it does nothing. `pruned`: also if something
@@ -556,7 +556,7 @@ class AuditLog(Protocol):
         last; None: nothing to do.
 
         Of several sealers each number is one's. A store whose last seal is signed is left to
-        whoever has a key; with a key, a last seal that is not signed is followed by one that is.
+        a process with a key; with a key, a last seal that is not signed is followed by one that is.
         Raises `AuditBroken`, and seals nothing, if the seal `after` (the last that the caller knows
         of) is not there any more.
         """

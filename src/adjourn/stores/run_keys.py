@@ -49,7 +49,7 @@ class RunCipher:
             return self._cipher.decrypt(sealed[:NONCE], sealed[NONCE:], self.kid.encode())
         except Exception:
             raise KeyMissing(
-                f"something that was encrypted with the key {self.kid} was altered, and cannot be read"
+                f"data encrypted with the key {self.kid} was modified and cannot be read"
             ) from None
 
     def digest(self, text: str) -> str:
@@ -128,7 +128,7 @@ def cipher_of(kid: str) -> RunCipher:
         locked
         or silent
         or KeyMissing(
-            f"the key {kid} of an encrypted run is gone: it was erased, or not copied",
+            f"the key {kid} of an encrypted run is missing: it was erased, or not copied",
             advice="restore the table of keys with the runs, or erase the run",
         )
     )
@@ -171,7 +171,7 @@ def ring_of_copies(store: HasRunKeys, salt: bytes) -> KeyRing | None:
         for ring in _rings(other):
             return ring
     raise KeyMissing(
-        "this run would begin with what an encrypted run said, and there is no key ring here to encrypt it",
+        "this run would contain data of an encrypted run, and there is no key ring here to encrypt it",
         consequence="nothing was started",
         advice=f"set {VARIABLE}, or give the ring to Runtime(encrypt=…)",
     )
@@ -185,7 +185,7 @@ def rewrapped(ring: KeyRing, kid: str, wrapped: str) -> str:
         raise Invalid(
             f"the key of a run cannot be unwrapped: {error.what}",
             consequence="no key was wrapped",
-            advice="keep the old keys in the ring, behind the new one, until this is done",
+            advice="keep the old keys in the ring, after the new one, until this is done",
         ) from None
     return ring.seal(key, _purpose(kid))
 

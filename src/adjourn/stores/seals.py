@@ -120,7 +120,7 @@ class Anchor(msgspec.Struct, frozen=True):
                     loads(text, what="the anchor", limit=10_000), cls, strict=True
                 )
             except (Invalid, msgspec.ValidationError) as e:
-                raise Invalid(f"this is not the JSON of an anchor: {e}") from None
+                raise Invalid(f"this is not an anchor in JSON: {e}") from None
         found = re.findall(_ANCHOR, text)
         if len(found) != 1:
             raise Invalid(

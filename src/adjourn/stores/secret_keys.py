@@ -111,16 +111,18 @@ class KeyRing:
         """
         found = _PARTS.fullmatch(sealed)
         if found is None:
-            raise Invalid("this is no sealed secret")
+            raise Invalid("this is not a sealed secret")
         cipher = self._ciphers.get(found[2])
         if cipher is None:
-            raise Invalid(f"the secret {found[1]} was sealed with the key {found[2]!r}, not here")
+            raise Invalid(
+                f"the secret {found[1]} was sealed with the key {found[2]!r}, which is not available here"
+            )
         raw = base64.urlsafe_b64decode(found[3] + "=" * (-len(found[3]) % 4))
         try:
             text = cipher.decrypt(raw[:NONCE], raw[NONCE:], _bound(found[2], name))
         except Exception:
             raise Invalid(
-                f"the secret {found[1]} cannot be opened: it was altered, or is for something else"
+                f"the secret {found[1]} cannot be opened: it was modified, or belongs to something else"
             ) from None
         return text.decode("utf-8", "surrogatepass")
 
@@ -134,7 +136,7 @@ class KeyRing:
         return made.digest()[:NONCE]
 
     def digest(self, value: str) -> str:
-        """What people may compare: it says nothing to whoever lacks the key.
+        """What people may compare: it says nothing to a person without the key.
 
         Args:
             value: the secret.
@@ -154,7 +156,7 @@ def ring_from_environment() -> KeyRing:
     text = os.environ.get(VARIABLE, "")
     if not text:
         raise InvalidDefinition(
-            f"there is no key for secrets, so that nothing is recorded of them: set {VARIABLE}",
+            f"there is no key for secrets, so secrets cannot be recorded: set {VARIABLE}",
             advice='make a key with python -c "from adjourn.secrets import KeyRing; '
             'print(KeyRing.new_key())"',
         )

@@ -47,7 +47,7 @@ ABOUT_ALL = {
     "rewrap": "wrapping keys again",
 }
 """What is about the runs of all tenants, and what people call it."""
-ASK = "ask somebody who works for all tenants"
+ASK = "ask a person who works for all tenants"
 """Nobody is sent around the guard that they have chosen."""
 PAGE = 200
 """Lines or runs that are looked at together."""
@@ -109,7 +109,7 @@ class TenantStore(Whole):
             what: what that is.
         """
         return NotAllowed(
-            f"{what} is about the runs of all tenants, and this is the work of {self.tenant!r}",
+            f"{what} covers the runs of all tenants, and this runtime is for {self.tenant!r}",
             consequence="nothing was done",
             advice=ASK,
         )
@@ -170,7 +170,7 @@ class TenantStore(Whole):
         given = started.labels.get(TENANT, self.tenant)
         if given != self.tenant:
             raise NotAllowed(
-                f"the label {TENANT}={given!r:.80} is of another tenant than {self.tenant!r}",
+                f"the label {TENANT}={given!r:.80} belongs to a tenant other than {self.tenant!r}",
                 consequence="nothing was started",
                 advice=f"leave the label {TENANT!r} out",
             )
@@ -187,7 +187,7 @@ class TenantStore(Whole):
         while page := await self.whole.runs(wanted):
             if not all(map(self._has, page)):
                 raise NotAllowed(
-                    f"the session {session!r:.80} has runs of others than {self.tenant!r}",
+                    f"the session {session!r:.80} has runs of other tenants than {self.tenant!r}",
                     consequence="nothing was started",
                     advice="choose another session",
                 )
@@ -216,7 +216,7 @@ class TenantStore(Whole):
                 found.update(later)
             if len(await self._own_ones(found)) < len(found):
                 raise NotAllowed(
-                    f"the conversation of run {run} has runs of others than {self.tenant!r}",
+                    f"the conversation of run {run} has runs of tenants other than {self.tenant!r}",
                     consequence="nothing was erased",
                     advice=f"erase this run alone, or {ASK}",
                 )

@@ -223,7 +223,7 @@ def copy_users(source: UserTable, target: UserTable, where: str) -> int:
     with target.changing():
         if target.users():
             raise Conflict(
-                f"{without_password(where)!r} has users already",
+                f"{without_password(where)!r} already has users",
                 consequence="no user was copied",
                 advice="add them with `adjourn user add`",
             )

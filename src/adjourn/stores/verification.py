@@ -114,7 +114,9 @@ class Verification(list[BrokenChain]):
     def _since(self) -> list[str]:
         said: list[str] = []
         if self.anchor is not None:
-            said.append(f"What the anchor of {when(self.anchor.at)} names is still there.")
+            said.append(
+                f"Everything that the anchor of {when(self.anchor.at)} covers is still there."
+            )
         if self.lines or self.records:
             counts: list[str] = []
             oldest = ""
@@ -134,12 +136,12 @@ class Verification(list[BrokenChain]):
             why = "Nothing is signed."
             if self.seal is not None and self.seal.kid:
                 why = f"Its signature ({self.seal.kid}) was not checked: give the key."
-            return [f"{why} So whoever can write the file can rewrite it."]
+            return [f"{why} So anyone who can write the file can rewrite it."]
         first = self.signed_from
         if first.k == 1:
             return []
         return [
-            f"Signed from seal {first.k} ({when(first.at)}) on; what was before it is as it was then."
+            f"Signed from seal {first.k} ({when(first.at)}) on; earlier lines are unchanged since then."
         ]
 
 
@@ -217,7 +219,7 @@ class _Check:
                 continue
             self._records[row.id] = row.seq
             if row.id in self._pruned:
-                self._say(Evidenced.ROWS, row.id, 0, "it was pruned, and is here")
+                self._say(Evidenced.ROWS, row.id, 0, "it was pruned, but is still stored")
             if row.id not in self._lines:
                 self._say(Evidenced.AUDIT, row.id, 1, "all of it is missing")
             journal = list(self._evidence.journal(row))
@@ -255,7 +257,7 @@ class _Check:
                 self._found.unread += 1
                 return
             except (msgspec.MsgspecError, AdjournError, ValueError) as e:
-                self._say(Evidenced.JOURNAL, row.id, seq, f"it makes no sense there: {e}")
+                self._say(Evidenced.JOURNAL, row.id, seq, f"it is not valid there: {e}")
                 return
         try:
             unequal = disagreements(row, self._evidence.interrupts(row), replay)
@@ -283,7 +285,7 @@ class _Check:
             else:
                 continue
             for digest in sorted(named - there):
-                why = f"it names the file {digest:.16}, which is not there"
+                why = f"it names the file {digest:.16}, which is missing"
                 self._say(Evidenced.FILES, row.id, seq, why)
 
     # Seals
@@ -302,8 +304,8 @@ class _Check:
             self._say(Evidenced.SEALS, "", 0, f"none is signed by {kids}")
         if (anchor := self._found.anchor) is not None and anchor.k > last.k:
             why = (
-                f"there is no such seal, the last one is {last.k}: this is an older copy "
-                f"of the store, or it was cut"
+                f"this seal does not exist, the last one is {last.k}: this is an older copy of "
+                "the store, or lines were removed"
             )
             self._say(Evidenced.ANCHOR, "", anchor.k, self._restoration(anchor) or why)
 
@@ -330,12 +332,12 @@ class _Check:
         if key is not None and key.fits(seal.hash, seal.sig):
             self._found.signed_from = self._found.signed_from or seal
         elif key is not None:
-            self._say(Evidenced.SEAL, "", seal.k, f"its signature is not of {seal.kid}")
+            self._say(Evidenced.SEAL, "", seal.k, f"its signature was not made by {seal.kid}")
         elif seal.kid:
             why = f"it is signed by {seal.kid:.64}, which is none of the given keys"
             self._say(Evidenced.SEAL, "", seal.k, why)
         elif self._found.signed_from is not None:
-            self._say(Evidenced.SEAL, "", seal.k, "it is not signed, and those before it are")
+            self._say(Evidenced.SEAL, "", seal.k, "it is not signed, but earlier seals are")
 
     def _key(self, kid: str) -> AuditKey | None:
         for key in self._found.keys:
@@ -348,24 +350,24 @@ class _Check:
         if anchor is None or anchor.k != seal.k:
             return
         if anchor.store != store:
-            why = f"it is of the store {anchor.store}; this one is {store}"
+            why = f"it belongs to the store {anchor.store}; this one is {store}"
             self._say(Evidenced.ANCHOR, "", anchor.k, why)
         elif anchor.hash != seal.hash.hex() or anchor.at != seal.at:
             why = (
-                "the seal of this number is not the one that it names: what was sealed up "
-                "to then was changed"
+                "the seal with this number differs from the one that it names: sealed lines "
+                "were changed"
             )
             self._say(Evidenced.ANCHOR, "", anchor.k, self._restoration(anchor) or why)
         key = self._key(anchor.kid)
         if key is not None and not key.fits(bytes.fromhex(anchor.hash), _base64(anchor.sig)):
-            self._say(Evidenced.ANCHOR, "", anchor.k, f"its signature is not of {anchor.kid}")
+            self._say(Evidenced.ANCHOR, "", anchor.k, f"its signature was not made by {anchor.kid}")
 
     def _restoration(self, anchor: Anchor) -> str:
         """Why its seal is not here any more, if somebody restored a backup afterwards that did not
         have it; else ""."""
         for entry in self._global(RESTORE):
             if entry.get("seal", anchor.k) < anchor.k and anchor.at < entry.get("at", 0.0):
-                by, at = entry.get("by") or "somebody", when(entry.get("at", 0.0))
+                by, at = entry.get("by") or "an unknown person", when(entry.get("at", 0.0))
                 return (
                     f"it is of a time that was lost: {by} restored a backup at {at}, whose "
                     f"last seal was {entry['seal']}; "
@@ -394,7 +396,7 @@ class _Check:
             elif sealed not in self._names(what, entry.scope, head):
                 why = (
                     f"it is not what seal {seal.k} ({when(seal.at)}) names: it, or a line before "
-                    "it, was written again"
+                    "it, was rewritten"
                 )
                 self._say(what, entry.scope, number, why)
 
@@ -403,7 +405,7 @@ class _Check:
         something else there."""
         last, head = pruned.get("seq", 0), pruned.get("head", "")
         if entry.record > last or (entry.record == last and entry.record_head != head):
-            why = f"it was pruned as something else than what seal {seal.k} ({when(seal.at)}) names"
+            why = f"its pruned content differs from what seal {seal.k} ({when(seal.at)}) names"
             self._say(Evidenced.JOURNAL, entry.scope, entry.record, why)
 
     def _names(self, what: Evidenced, scope: str, head: bytes) -> tuple[str, ...]:
@@ -435,9 +437,9 @@ class _Check:
         for entry in self._global(REQUIRE, STOP):
             meant = entry["verb"] == REQUIRE
         if meant != self._evidence.is_signed():
-            why = "decisions without a seal are refused, and nobody asked for that"
+            why = "unsigned decisions are refused, but the audit does not require that"
             if meant:
-                why = "decisions without a seal are taken, and nobody allowed that"
+                why = "unsigned decisions are accepted, but the audit does not allow that"
             self._say(Evidenced.SIGNING, "", 0, why)
 
     def _switches(
@@ -456,12 +458,12 @@ class _Check:
             there[switch.scope] = (switch.by, switch.reason, round(switch.at, 3))
         for scope in sorted({*meant, *there}):
             if scope not in there:
-                self._say(what, scope, 0, "it is off, and nobody lifted it")
+                self._say(what, scope, 0, "it is off, but the audit has no lift of it")
             elif scope not in meant:
-                self._say(what, scope, 0, "it is on, and nobody set it")
+                self._say(what, scope, 0, "it is on, but the audit does not say who set it")
             elif there[scope] != meant[scope]:
                 why = (
-                    f"who set it, why and when are {there[scope]!r:.200}, the audit has "
+                    f"by, reason and time are {there[scope]!r:.200}, the audit has "
                     f"{meant[scope]!r:.200}"
                 )
                 self._say(what, scope, 0, why)
@@ -478,9 +480,16 @@ class _Check:
         }
         for name in sorted({*meant, *there}):
             if name not in there:
-                self._say(Evidenced.ENDPOINT, name, 0, "it is gone, and nobody removed it")
+                self._say(
+                    Evidenced.ENDPOINT, name, 0, "it is missing, but the audit has no removal of it"
+                )
             elif name not in meant:
-                self._say(Evidenced.ENDPOINT, name, 0, "it is told of events, and nobody added it")
+                self._say(
+                    Evidenced.ENDPOINT,
+                    name,
+                    0,
+                    "it receives notifications, but the audit does not say who added it",
+                )
             elif meant[name] and there[name] != meant[name]:
                 why = "its address, secret or topics are not those that were added"
                 self._say(Evidenced.ENDPOINT, name, 0, why)

@@ -235,7 +235,7 @@ class GuestContract:
                 if type(message).__name__ == "ToolResult"
             ]
         assert getattr(result, "error", False)
-        assert has_heard(script, "no such order")
+        assert has_heard(script, "order not found")
 
     async def test_the_same_request_twice_gives_the_same_calls_and_runs_nothing(
         self, shop: GuestShop

@@ -174,7 +174,7 @@ class GuestShop:
                 cents: how much.
             """
             if order == "unknown":
-                raise ValueError("there is no such order")
+                raise ValueError("order not found")
             self.refunds.append((order, cents))
             return f"refunded {cents} of {order}"
 

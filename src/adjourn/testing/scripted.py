@@ -39,7 +39,7 @@ def call(tool: str, /, **args: Any) -> Scripted:
 
 
 def streamed(*pieces: str) -> Streamed:
-    """A text reply that arrives piece by piece.
+    """A reply that arrives piece by piece.
 
     Args:
         pieces: the pieces.

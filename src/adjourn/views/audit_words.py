@@ -19,13 +19,13 @@ ACTS: Mapping[str, tuple[str, str]] = {
     "approve": ("approved", "approve"),
     "deny": ("denied", "deny"),
     "value": ("answered", "answer"),
-    "instead": ("gave the result in the place of", "give the result in the place of"),
+    "instead": ("gave the result instead of", "give the result instead of"),
     "dismiss": ("dismissed", "dismiss"),
     "answer": ("answered", "answer"),
     "start": ("started", "start"),
     "import": ("imported", "import"),
     "assign": ("assigned", "assign"),
-    "unassign": ("took back the assignment of", "take back the assignment of"),
+    "unassign": ("removed the assignment of", "remove the assignment of"),
     "snooze": ("snoozed", "snooze"),
     "unsnooze": ("ended the snooze of", "end the snooze of"),
     "comment": ("commented on", "comment on"),
@@ -95,7 +95,7 @@ KINDS: Mapping[str, str] = {
 """What a decision is about that is no approval."""
 
 
-VOID = "did not count: not signed by anybody the worker trusts"
+VOID = "did not count: not signed by a person whom the worker trusts"
 """Of a decision that no worker took for one."""
 
 

@@ -166,7 +166,7 @@ def decision_line(decision: StepDecision) -> str:
         word = f"«{decision.choice}»"
     else:
         word = DECISIONS[decision.verdict]
-    people = " and ".join(name or "somebody" for name in decision.by)
+    people = " and ".join(name or "an unknown person" for name in decision.by)
     said = f"{word} by {people}"
     if decision.changes:
         said = f"edited, {said}, {', '.join(map(_change_line, decision.changes))}"

@@ -281,7 +281,7 @@ def novelties(
 def _novelty(found: Sequence[_Decided], name: str, value: Any) -> ArgumentNovelty | None:
     having = [one for one in found if name in one.arguments]
     if not having:
-        words = f"{name} is new: it was given in none of the {len(found)}"
+        words = f"{name} is new: it was not given in any of the {len(found)}"
         return _new(name, [], words)
     same = [one for one in having if is_equal(one.arguments[name], value)]
     before = _values(having, name)

@@ -173,7 +173,7 @@ class Timeline:
                 self._worked += max(0.0, x.at - self._claimed)
                 process = WorkerId.parse(x.worker).process
                 who = "another worker" if process is None else f"process {process}"
-                text = f"by {who}: the one before it was gone"
+                text = f"by {who}: the previous worker was gone"
                 self._add(StepKind.TAKEOVER, "", "taken over", at=x.at, text=text)
             else:
                 self._waited += max(0.0, x.at - self._rested)
@@ -510,7 +510,7 @@ class Timeline:
             return
         if pause.status == StepStatus.PAUSING:  # it never stopped
             self._touch(pause).spans.clear()
-            pause.status, pause.note, pause.took = StepStatus.NONE, "taken back", None
+            pause.status, pause.note, pause.took = StepStatus.NONE, "withdrawn", None
         else:
             self._touch(pause).end(StepStatus.NONE, "", at)
 
@@ -520,7 +520,7 @@ class Timeline:
         for step in self.steps:
             if step.status == StepStatus.WAITING:
                 doubted = step.in_doubt
-                note = f"nobody had answered when the run was {word}"
+                note = f"not answered when the run was {word}"
                 self._touch(step).end(StepStatus.CANCELLED, note, x.at)
                 step.in_doubt, step.interrupt = doubted, ""
 
@@ -535,13 +535,13 @@ class Timeline:
             )
             end.said = None if x.stopped else output
             return
-        left = f"{len(x.undone)} undone, {len(x.residue)} left behind"
+        left = f"{len(x.undone)} undone, {len(x.residue)} not undone"
         self._add(StepKind.END, "", "cancelled", at=x.at, text=left, status=StepStatus.CANCELLED)
         for one in x.residue:
             call, tool = str(one.get("call", "")), str(one.get("tool", ""))
-            step = self._add(StepKind.RESIDUE, call, "left behind", at=x.at, text=tool)
+            step = self._add(StepKind.RESIDUE, call, "not undone", at=x.at, text=tool)
             step.arguments, step.note = one.get("arguments"), str(one.get("why", ""))
 
 
 def _by(by: str, text: str) -> str:
-    return f"by {by or 'somebody'}" + (f": {text}" if text else "")
+    return f"by {by or 'an unknown person'}" + (f": {text}" if text else "")

@@ -80,12 +80,12 @@ async def test_a_worker_on_a_standby_says_what_is_wrong_once_and_goes_on_when_it
             await asyncio.to_thread(replica.server.promote)
             outcome = await (await rt.get("r")).wait(LIMIT)
             assert isinstance(outcome, Paused)
-            await until(lambda: said(caplog, "can be written to again"))
+            await until(lambda: said(caplog, "is writable again"))
             assert (await HealthCheck(rt).health()).is_ready
     [once] = said(caplog, "is a standby")
-    assert "name the primary server in the address, or promote this one" in once and "tried again" in once
-    assert len(said(caplog, "can be written to again")) == 1
-    assert not said(caplog, "announcements are not heard"), "that is no other trouble"
+    assert "name the primary server in the address, or promote this one" in once and "Trying again" in once
+    assert len(said(caplog, "is writable again")) == 1
+    assert not said(caplog, "announcements are not received"), "that is no other trouble"
 
 
 async def test_whoever_writes_to_a_standby_is_told_what_to_do_and_the_doctor_names_it(

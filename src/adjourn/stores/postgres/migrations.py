@@ -99,13 +99,13 @@ def _apply(db: Connection, number: int, text: str, where: str) -> None:
 def _blocked(db: Connection, where: str) -> StoreError:
     """Who is in the way."""
     found = messages(db, [_BLOCKING], {})[0]
-    text, advice = "its tables are in use", "try it again"
+    text, advice = "its tables are in use", "try again"
     if found:
         [(process, name, seconds)] = found
         text = f"a transaction of process {process} ({name or 'unnamed'}) has been open for {seconds:.0f} s"
-        advice = f"end it, select pg_terminate_backend({process}), and try it again"
+        advice = f"end it, select pg_terminate_backend({process}), and try again"
     return StoreError(
-        f"{where}: its schema cannot be brought up to date: {text}",
+        f"{where}: its schema cannot be upgraded: {text}",
         consequence="nothing else was changed",
         advice=advice,
     )

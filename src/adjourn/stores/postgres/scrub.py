@@ -53,7 +53,7 @@ def scrub(info: str, where: str, pruned: bool) -> bool:
     except psycopg.errors.LockNotAvailable:
         return False
     except psycopg.Error as e:
-        raise store_error(f"{where}: what was erased is not out of the files yet", e) from e
+        raise store_error(f"{where}: erased content is still in the files", e) from e
 
 
 def _forget_noted(db: Connection) -> None:

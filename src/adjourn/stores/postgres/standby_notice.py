@@ -26,7 +26,7 @@ class StandbyNotice:
         with self._lock:
             was_on, self._is_on = self._is_on, True
         if not was_on:
-            text = "%s: %s; %s. It is tried again until it can be"
+            text = "%s: %s; %s. Trying again until it can be written"
             log.error(text, self.where, READ_ONLY, PROMOTE)
         return True
 
@@ -34,4 +34,4 @@ class StandbyNotice:
         """Something was written."""
         if self._is_on:
             self._is_on = False
-            log.warning("%s: it can be written to again", self.where)
+            log.warning("%s: it is writable again", self.where)

@@ -103,7 +103,7 @@ class Watch:
                 await self._ring_changed()
             # it looks again: a process that does not hear others would go on past their words
             except StoreError as e:
-                log.warning("other processes' words could not be looked for: %s", e)
+                log.warning("notices of other processes could not be read: %s", e)
             woken.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(woken.wait(), IDLE if self.bells.idle else HOT)
@@ -142,7 +142,7 @@ class Watch:
                 before, complaint = complaint, str(e).strip()
                 if not self._notice.heed(e) and complaint != before:
                     log.warning(
-                        "%s: announcements are not heard: %s", self._notice.where, complaint
+                        "%s: announcements are not received: %s", self._notice.where, complaint
                     )
                 threading.Event().wait(LISTEN_FOR)
             except RuntimeError:  # its loop is closed

@@ -89,7 +89,7 @@ def begin(
         return None
     hindrance = draft.hindrance
     if row.worker:
-        hindrance = f"{row.worker} is at work in it: wait until it rests, or pause it"
+        hindrance = f"{row.worker} is running it: wait until the run stops, or pause it"
     if hindrance:
         refusal = Refused(run, VERB, row.status.value, hindrance)
         sheet.audited(run, {**what, "refused": str(refusal)})

@@ -181,7 +181,9 @@ def _deliver(sheet: Sheet, run: str, command: Command, request: Request) -> int 
     wanted = keyed_digest(row.salt, _wanted(request.whole)) if request.id else ""
     if request.id and (old := sheet.request(request.id)) is not None:
         if old[1] != wanted:
-            sheet.audited(run, {**what, "refused": "the request id was used for another command"})
+            sheet.audited(
+                run, {**what, "refused": "the request id was used for a different command"}
+            )
             return RecordedRefusal(RequestReused(request.id))
         return old[0]
     try:
@@ -384,8 +386,8 @@ def _admit_shape(shown: str, found: InterruptRow, command: Decided) -> None:
         )
     if is_instead(command) and (set(chosen(command)) != {INSTEAD} or command.edit is not None):
         raise InvalidAnswer(
-            f"interrupt {bare(shown)}: a result in the place of the call comes alone, "
-            f"without an edit and without anything else"
+            f"interrupt {bare(shown)}: a result instead of the call must be given alone, "
+            "without an edit or other fields"
         )
     if command.edit is not None and found.approvers > 1:
         raise InvalidAnswer(
@@ -412,12 +414,14 @@ def _admit_approver(sheet: Sheet, row: RunRow, found: InterruptRow, command: Dec
     assert isinstance(asked, Asked)
     if command.edit is not None and not may_edit(asked):
         raise InvalidAnswer(
-            f"interrupt {public_id(row.id, found.i)!r}: these arguments cannot be changed: a rule says so, or the call has begun",
+            f"interrupt {public_id(row.id, found.i)!r}: these arguments cannot be changed: a "
+            "rule says so, or the call has begun",
             advice="approve it as it is, or deny it with a note",
         )
     if is_instead(command) and not may_replace(asked):
         raise InvalidAnswer(
-            f"interrupt {public_id(row.id, found.i)!r}: a rule lets nobody answer in its place",
+            f"interrupt {public_id(row.id, found.i)!r}: a rule does not allow a result instead "
+            "of this call",
             advice="approve it as it is, or deny it with a note",
         )
     happened = chosen(command).get("choice") == "happened" or is_instead(command)
@@ -434,13 +438,13 @@ def _admit_approver(sheet: Sheet, row: RunRow, found: InterruptRow, command: Dec
         empty: list[str] = []
         for slot, by in seated(gate, votes, shaped):
             if by is None:
-                empty.append(" or ".join(slot.groups) or "anybody else")
+                empty.append(" or ".join(slot.groups) or "any other person")
         free = ", ".join(empty)
-        raise NotAllowed(f"{command.by!r} is not needed any more: still to agree: {free}")
+        raise NotAllowed(f"{command.by!r} has no open place to fill; still needed: {free}")
     if command.edit is not None and not is_filled(gate, [vote], shaped):
         raise InvalidAnswer(
-            f"interrupt {public_id(row.id, found.i)!r} needs several to agree, to the same arguments: "
-            "approve them as they are, or deny with a note"
+            f"interrupt {public_id(row.id, found.i)!r} needs several approvers for the same "
+            "arguments: approve them as they are, or deny with a note"
         )
 
 
@@ -449,15 +453,18 @@ def _why_not(
 ) -> str:
     groups = sorted(set(chain.from_iterable(slot.groups for slot in gate)))
     if groups and not set(groups) & set(vote.groups):
-        return f"{vote.by!r} is in none of the groups that may approve this: {', '.join(groups)}"
+        return f"{vote.by!r} is not in a group that can approve this: {', '.join(groups)}"
     if not shaped:
-        return "nobody knows who asked for this run, so nobody can be told apart from them: start it with by="
+        return (
+            "the requester of this run is unknown, so it cannot be checked that the approver "
+            "is another person: start the run with by="
+        )
     first = parse(sheet.record(1))
     if isinstance(first, Started) and first.by == vote.by:
         did = "started"
     else:
-        did = "shaped (by a word, an answer or an edit)"
-    return f"{vote.by!r} {did} this run and may not approve it; somebody else must"
+        did = "shaped (by a message, an answer or an edit)"
+    return f"{vote.by!r} {did} this run and cannot approve it; another approver must decide"
 
 
 def _admit_event(sheet: Sheet, row: RunRow, command: Emitted) -> None:
@@ -468,7 +475,8 @@ def _admit_event(sheet: Sheet, row: RunRow, command: Emitted) -> None:
         shown = public_id(row.id, found.i)
         if not command.decides:
             raise NotAllowed(
-                f"the event {command.event!r} answers {bare(shown)}: only a person who can decide can send it"
+                f"the event {command.event!r} answers {bare(shown)}: only a person who can "
+                "decide can send it"
             )
         check_outsider(command.by, (row.id, row.program))
         if found.expires and sheet.now >= found.expires:

@@ -92,13 +92,13 @@ def create(
     told = {"by": started.by, "from": origin, "seq": 1 + len(rest), "agent": row.program}
     if any(isinstance(record, Erased) for record in rest):
         raise Invalid(
-            f"run {started.run!r} is not taken over: only a store says that a run was erased"
+            f"run {started.run!r} cannot be imported: only a store can record that a run was erased"
         )
     sheet.audited(
         row.id, {"verb": begins_by(started, rest), **told, **begins_from(started, rest, kept)}
     )
     if rest and (wrong := next(objections((started, *rest)), "")):
-        raise Invalid(f"run {started.run!r} is not taken over: {wrong}")
+        raise Invalid(f"run {started.run!r} cannot be imported: {wrong}")
     # a fork that is made here and now
     if kept is not None and kept.answers == "keep" and not kept.at:
         check_sealed(sheet, started.run, kept)
@@ -168,7 +168,7 @@ def new_row(started: Started) -> RunRow:
     """The row of a run that begins, before its first record is in it."""
     if not started.run or started.run.startswith("@"):
         raise Invalid(
-            f"a run's id has at least one character and does not begin with '@', not {started.run!r:.80}"
+            f"a run's id must be a non-empty string that does not begin with '@', got {started.run!r:.80}"
         )
     return RunRow(
         started.run,

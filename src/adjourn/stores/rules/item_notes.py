@@ -115,8 +115,8 @@ def _refusal(
     if note.verb == "snooze" and note.until and _until(sheet, found, note) <= sheet.now:
         minutes = BEFORE_EXPIRY / 60
         return Invalid(
-            f"an item must be snoozed until a time to come, and at most until {minutes:.0f} "
-            f"minutes before it expires",
+            f"an item must be snoozed until a time in the future, at least {minutes:.0f} "
+            "minutes before it expires",
             consequence="it is shown as before",
         )
     return None

@@ -67,8 +67,8 @@ def acquire(sheet: Sheet, taken: Taken) -> Lease | None:
         return None
     if taken.head and sheet.head_at(taken.after) != taken.head:
         text = (
-            f"record {taken.after} is not the one that its worker knows: the store was "
-            f"restored or replaced under it"
+            f"record {taken.after} differs from the one that its worker knows: the store was "
+            "restored or replaced"
         )
         raise StoreError(f"run {row.id!r}: {text}", consequence="nothing was changed")
     halts = sheet.halted()

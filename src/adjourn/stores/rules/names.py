@@ -32,12 +32,12 @@ def _check(what: str, name: Any) -> None:
             consequence="nothing was changed",
         )
     if NUL in name:
-        raise Invalid(f"{what} must not have a NUL character in it: {name!r:.80}. Leave it out")
+        raise Invalid(f"{what} must not contain a NUL character: {name!r:.80}. Remove it")
     try:
         name.encode()
     except UnicodeEncodeError:
         raise Invalid(
-            f"{what} must not have a lone surrogate in it: {name!r:.80}. Leave it out"
+            f"{what} must not contain a lone surrogate: {name!r:.80}. Remove it"
         ) from None
 
 

@@ -43,8 +43,8 @@ def hold(sheet: Sheet, run: str, epoch: int, by: str, origin: str) -> bool:
         return False
     since = row.updated_at
     reason = (
-        f"restored from a backup: its last record here is of {when(since)}, what it "
-        f"did since is not known"
+        f"restored from a backup: its last record is from {when(since)}; it is unknown what it "
+        "did after that"
     )
     record = Restored(epoch=epoch, since=since, by=by, reason=reason)
     seq = append(sheet, row, epoch, stamped(record, sheet.now))

@@ -142,7 +142,7 @@ class Sheet:
     def later(self) -> Sequence[tuple[str, Status]]:
         """The runs that go on with this one, also by way of others, and their statuses; the oldest
         first."""
-        assert self._ask.later, "the runs that go on with this one were not asked for"
+        assert self._ask.later, "the runs that continue this one were not asked for"
         return self._seen.later
 
     @property

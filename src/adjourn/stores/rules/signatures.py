@@ -53,10 +53,10 @@ def check_sealed(sheet: Sheet, run: str, record: Sealed) -> None:
     if apart > LEEWAY:
         raise Invalid(
             (
-                f"the decision was signed {apart:.0f} s from now by this store's clock, and at "
+                f"the decision was signed {apart:.0f} s away from this store's clock, and at "
                 f"most {LEEWAY:.0f} s are allowed"
             ),
-            advice="set the clocks, and decide again",
+            advice="synchronise the clocks, then decide again",
         )
 
 

@@ -52,7 +52,7 @@ def admit_use(sheet: Sheet, row: RunRow, decided: Decided, trust: Trust | None) 
     found = sheet.interrupt(decided.i)
     asked = None if found is None else sheet.opening(found.seq)
     if found is None or not isinstance(asked, Asked):
-        raise Unauthorised(row.id, decided.i, "", "its answer is about nothing that was asked")
+        raise Unauthorised(row.id, decided.i, "", "its answer belongs to no open question")
     if why := _use_objection(sheet, row, found, asked, decided, trust):
         raise Unauthorised(row.id, asked.call, asked.tool, why)
     told = {
@@ -79,7 +79,7 @@ def _use_objection(
     trust: Trust | None,
 ) -> str:
     if found.state != "open" or decided.digest != found.digest or decided.edit is not None:
-        return "its answer is not about what is asked"
+        return "its answer belongs to another question"
     made = sheet.interrupt(under(decided)) if under(decided) else None
     if made is None or not made.uses:
         return "no standing decision is behind its answer"
@@ -140,22 +140,22 @@ def admit_terms(sheet: Sheet, row: RunRow, found: InterruptRow, command: Decided
         return
     if set(said) != {STANDS} or command.edit is not None or command.scope:
         raise InvalidAnswer(
-            f"interrupt {bare(shown)}: a decision that stands comes alone, without an edit, "
-            f"a scope and anything else",
-            advice="decide this call first, and let a later decision stand",
+            f"interrupt {bare(shown)}: a standing decision must be given alone, without an "
+            "edit, a scope or other fields",
+            advice="decide this call first, and make a later decision a standing one",
         )
     says = read_terms(said[STANDS])
     asked = sheet.opening(found.seq)
     assert isinstance(asked, Asked)
     if asked.schema is False and says.where:
         raise InvalidAnswer(
-            f"interrupt {bare(shown)}: these arguments cannot be changed: a rule says so, or the call has begun, so a "
-            f"decision stands for the same arguments only",
+            f"interrupt {bare(shown)}: these arguments cannot be changed: a rule says so, or "
+            "the call has begun, so a decision stands for the same arguments only",
             advice="leave out where",
         )
     if not fits(says.where, asked.args, asked.args):
         raise InvalidAnswer(
-            f"interrupt {bare(shown)}: {says.text} does not fit this very call",
+            f"interrupt {bare(shown)}: {says.text} does not match this call",
             advice="correct its conditions",
         )
     if says_yes(asked, command):
@@ -169,7 +169,7 @@ def _same_as_others(shown: str, says: Standing, others: list[Decided]) -> None:
             continue
         what = "for this call alone" if theirs is None else theirs.text
         raise InvalidAnswer(
-            f"interrupt {bare(shown)}: {other.by!r} has agreed ({what}), and a decision stands "
-            f"only if all who agree say the same",
-            advice="agree to the same, or to this call alone",
+            f"interrupt {bare(shown)}: {other.by!r} has agreed ({what}), and a standing "
+            "decision needs the same terms from every approver",
+            advice="approve with the same terms, or only this call",
         )

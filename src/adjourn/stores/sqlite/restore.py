@@ -65,7 +65,7 @@ async def restore(
             await store.close()
         if broken:
             raise StoreError(
-                f"the backup {backup!r} is not as it was written: {broken[0]}",
+                f"the backup {backup!r} was modified: {broken[0]}",
                 consequence="nothing was changed",
             )
         origin = origin or f"{socket.gethostname()}:{os.getpid()}"

@@ -32,7 +32,7 @@ def scrub(connect: Callable[[], Any], path: str, pruned: bool) -> bool:
             return True
     except apsw.Error as e:
         raise StoreError(
-            f"{path}: what was erased is not out of the file yet: {type(e).__name__}: {e}"
+            f"{path}: erased content is still in the file: {type(e).__name__}: {e}"
         ) from e
 
 

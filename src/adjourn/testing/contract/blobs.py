@@ -75,7 +75,7 @@ class KeepingFiles(ContractFixtures):
         assert await named(store) == there.keys()
         assert await store.blobs("r1", [SOUND.digest, "0" * 64]) == {SOUND.digest: SOUND.data}
         assert await store.blobs("r1", []) == {}
-        assert await store.blobs("nobody") == {}
+        assert await store.blobs("unknown") == {}
         assert "pixels" not in "".join(dump(record) for _, record in await store.load("r1"))
         assert await store.verify() == []
 
@@ -122,7 +122,7 @@ class KeepingFiles(ContractFixtures):
         assert isinstance(first, Started)
         files = await store.blobs("r1")
         moved = Started(run="r2", kind=first.kind, program=first.program, input=first.input)
-        with pytest.raises(Invalid, match="refers to a file that is not there"):
+        with pytest.raises(Invalid, match="refers to a missing file"):
             await store.create(moved, records[1:])
         forged = {**files, PHOTO.digest: b"something else"}
         with pytest.raises(Invalid, match="are not those of its digest"):

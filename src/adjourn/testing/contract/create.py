@@ -78,7 +78,7 @@ class Creating(ContractFixtures):
         await begin(store, input={"a": 1, "b": 2})
         clock.advance(5)
         async with unchanged(store):
-            assert not await store.create(started(input={"b": 2, "a": 1}, by="somebody else"))
+            assert not await store.create(started(input={"b": 2, "a": 1}, by="another person"))
 
     @pytest.mark.parametrize(
         "other",

@@ -140,5 +140,5 @@ class Encrypting(ContractFixtures):
         assert len(await store.load("r1")) == 1 and (await store.get("r1")).head == head
         inner.encrypt(ring("one"))
         forget_keys()
-        with pytest.raises(KeyMissing, match="'two', not here"):
+        with pytest.raises(KeyMissing, match="'two', which is not available"):
             await store.load("r1")

@@ -100,7 +100,7 @@ class Erasing(ContractFixtures):
         key = SecretKey(b"k" * 32)
         await commit(store, await begin(store, "r1"), (), [approval(), Parked()])
         await store.seal(key)
-        await store.deliver("r1", Said(text="go on", by="ana"))
+        await store.deliver("r1", Said(text="continue", by="ana"))
         await store.seal(key)
         await commit(store, await claim(store), (), [RunCompleted(output="done")])
         await store.seal(key)
@@ -212,7 +212,7 @@ class Erasing(ContractFixtures):
     async def test_no_journal_from_elsewhere_says_that_it_was_erased(self, store: Store) -> None:
         forged = Erased(run="r1", kind="agent", program="clerk", status="completed", by="ann")
         for rest in ([forged], [RunCompleted(), forged]):
-            with pytest.raises(Invalid, match="only a store says"):
+            with pytest.raises(Invalid, match="only a store can record"):
                 await store.create(started(), rest)
         with pytest.raises(UnknownRun):
             await store.get("r1")
@@ -245,7 +245,7 @@ class Erasing(ContractFixtures):
         # a copy that was made elsewhere, and is carried here, is its own; and others go on
         assert await store.create(fork, [fork_of("r1", at=5.0)])
         assert await store.create(started("other", input="x", forked_from="r2@1"), [fork_of("r2")])
-        for of in ("r2", "nobody"):
+        for of in ("r2", "unknown"):
             assert await store.create(started(f"again {of}", options={"again_of": of}))
 
     async def test_whoever_follows_it_is_told(self, store: Store) -> None:

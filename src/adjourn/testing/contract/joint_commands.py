@@ -41,7 +41,7 @@ class Joint(ContractFixtures):
     ) -> None:
         await wait_for(store, approval(), SECOND)
         before = (await store.get("r1")).seq
-        said = (*BOTH, Said(text="go on", by="ana"))
+        said = (*BOTH, Said(text="continue", by="ana"))
         assert await store.deliver("r1", Together(said)) == before + 1
         check_fields(await store.get("r1"), seq=before + 3, opens=0, status=Status.READY)
         added = await store.load("r1", before)
@@ -79,7 +79,7 @@ class Joint(ContractFixtures):
         self, store: Store
     ) -> None:
         await wait_for(store, approval(), SECOND)
-        asked = Resumed(instruction="go on", by="ana")
+        asked = Resumed(instruction="continue", by="ana")
         seq = await store.deliver("r1", Together(BOTH, asked), request="q1")
         await store.deliver("r1", PauseAsked(by="ben"))
         async with unchanged(store):
@@ -92,7 +92,7 @@ class Joint(ContractFixtures):
         self, store: Store
     ) -> None:
         await bring(store, Status.PAUSED)
-        asked, before = Said(text="go on", by="ana"), len(await store.load("r1"))
+        asked, before = Said(text="continue", by="ana"), len(await store.load("r1"))
         assert await store.deliver("r1", Together((), asked), request="q1") == 0
         assert await store.deliver("r1", Together((asked,), asked), request="q1") == 0
         assert len(await store.load("r1")) == before
@@ -102,7 +102,7 @@ class Joint(ContractFixtures):
             with pytest.raises(RequestReused):
                 await store.deliver("r1", Said(text="stop", by="ana"), request="q1")
         with pytest.raises(UnknownRun):
-            await store.deliver("nobody", Together((), asked), request="q1")
+            await store.deliver("unknown", Together((), asked), request="q1")
 
     async def test_they_come_behind_the_record_that_was_known_or_not_at_all(
         self, store: Store

@@ -96,7 +96,7 @@ class Acquiring(ContractFixtures):
             await store.acquire("r1", "w1", TTL, after=after, head=(await store.get("r2")).head)
         assert (await store.load("r1"), await store.get("r1")) == before
         assert await store.acquire("r1", "w1", TTL, after=3, replaces="w1") is not None, (
-            "who folds anew goes on"
+            "who folds anew continues"
         )
 
     async def test_a_commit_of_who_has_seen_more_than_there_is_lands_nowhere(
@@ -332,7 +332,7 @@ class Claiming(ContractFixtures):
         assert await self.take(store) == ["r1"]
         assert await store.acquire("r2", "w1", TTL) is None
         await store.deliver("r2", CancelAsked())
-        assert await self.take(store) == ["r2"], "what is to be cancelled waits for nobody"
+        assert await self.take(store) == ["r2"], "what is to be cancelled waits for no one"
 
     async def test_one_that_was_queued_and_has_begun_waits_for_nobody(self, store: Store) -> None:
         await store.create(started("r1", session="s", options={"queue": "session"}))
@@ -415,7 +415,7 @@ class Claiming(ContractFixtures):
     ) -> None:
         for run, worker in (("r1", "here/1"), ("r2", "here/2"), ("r3", "there/1")):
             await begin(store, run, worker)
-        assert await self.take(store, "w9", replaces=["here/1", "nobody"]) == ["r1"]
+        assert await self.take(store, "w9", replaces=["here/1", "unknown"]) == ["r1"]
         clock.advance(TTL)
         assert await self.take(store, "w8", spares="here/") == ["r1", "r3"]
         assert await self.take(store, "w7", spares="here/", replaces=["here/2"]) == ["r2"]

@@ -96,9 +96,11 @@ class Signing(ContractFixtures):
     ) -> None:
         await wait_for(store, approval())
         await store.signed(True)
-        async with refused(store, NotAllowed, r"are signed, and this one is not.*--signing-key"):
+        async with refused(
+            store, NotAllowed, r"must be signed, and this one is not.*--signing-key"
+        ):
             await store.deliver("r1", command)
-        assert "are signed" in (await store.audit("r1"))[-1].entry["refused"]
+        assert "must be signed" in (await store.audit("r1"))[-1].entry["refused"]
         await store.deliver("r1", sealed(command, clock.now()))
 
     async def test_an_answer_and_an_event_that_answers_need_a_seal_and_other_words_do_not(
@@ -110,7 +112,7 @@ class Signing(ContractFixtures):
         await store.signed(True)
         async with unchanged(store):
             for command in (answer(1), Emitted(event="paid", by="ana")):
-                with pytest.raises(NotAllowed, match="are signed"):
+                with pytest.raises(NotAllowed, match="must be signed"):
                     await store.deliver("r1", command)
         await store.deliver("r1", Emitted(event="other", by="ana"))
         await store.deliver("r1", sealed(Emitted(event="paid", by="ana"), clock.now()))
@@ -121,7 +123,7 @@ class Signing(ContractFixtures):
         self, store: Store, clock: FakeClock, off: float
     ) -> None:
         await wait_for(store, approval())
-        async with refused(store, Invalid, "301 s from now"):
+        async with refused(store, Invalid, "301 s away from"):
             await store.deliver("r1", sealed(yes(), clock.now() + off))
 
     async def test_a_request_is_the_same_whenever_it_was_signed(

@@ -193,7 +193,7 @@ class StandingDecisions(ContractFixtures):
         clock.advance(60.0)
         async with unchanged(store):
             for moves in ([intent(asked)], [later, use(later)]):
-                with pytest.raises(Unauthorised, match="time of the standing decision"):
+                with pytest.raises(Unauthorised, match="standing decision behind it has expired"):
                     await commit(store, lease, (), moves)
 
     @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ class StandingDecisions(ContractFixtures):
         lease = await stand(store, ANY)
         asked = send(1)
         await commit(store, lease, (), [asked, use(asked)])
-        async with refused(store, Unauthorised, "not known here"):
+        async with refused(store, Unauthorised, "was not found"):
             await commit(store, lease, (), [intent(asked, of="")])
 
     async def test_a_person_cannot_say_that_another_has_decided(self, store: Store) -> None:

@@ -93,7 +93,7 @@ class Renting(ContractFixtures):
         own = await furnished(store)
         await own.create(started("a3"))
         assert (await store.get("a3")).labels == {TENANT: "acme"}
-        with pytest.raises(NotAllowed, match="of another tenant"):
+        with pytest.raises(NotAllowed, match="belongs to a tenant other"):
             await own.create(started("a4", labels={TENANT: "globex"}))
         await store.create(started("g4", session="chat", labels={TENANT: "globex"}))
         with pytest.raises(NotAllowed, match="choose another session"):

@@ -85,8 +85,8 @@ class Continuing(ContractFixtures):
                 store, BrokenHistory, "run r3 continues run r1 from record", runs=("r1", "r2")
             ):
                 await store.create(started("r3", after=wrong))
-        with pytest.raises(UnknownRun, match="run nobody not found"):
-            await store.create(started("r3", after=Ref("nobody", 1, ref.head, 2, 1)))
+        with pytest.raises(UnknownRun, match="run unknown not found"):
+            await store.create(started("r3", after=Ref("unknown", 1, ref.head, 2, 1)))
         with pytest.raises(UnknownRun):
             await store.get("r3")
         assert await store.create(started("r3", after=ref))

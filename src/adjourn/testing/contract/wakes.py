@@ -203,7 +203,7 @@ class Waking(ContractFixtures):
             ("r1", yes()),
             ("r1", Resumed()),
             ("over", Said(text="hi")),
-            ("nobody", Said(text="hi")),
+            ("unknown", Said(text="hi")),
         ):
             with pytest.raises(AdjournError):
                 await store.deliver(run, word)
