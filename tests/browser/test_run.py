@@ -104,7 +104,7 @@ async def test_cancel_shows_what_will_be_undone_and_what_cannot_and_does_it(brow
         [asked] = await own.records(run, CancelAsked)
         assert (asked.by, asked.reason) == ("ana", "wrong team")
         await expect(page.locator("main.run-page")).to_contain_text("2 undone")
-        await expect(page.locator("main.run-page")).to_contain_text("left behind")
+        await expect(page.locator("main.run-page")).to_contain_text("not undone")
         cut = page.locator("[data-step][data-kind=tool]").filter(has_text="hold")
         await expect(cut).to_have_attribute("data-status", "cancelled")
         await expect(cut.locator(".bar.tool")).to_have_count(0)  # it did not finish, and does not look as if

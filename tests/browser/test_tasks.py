@@ -136,7 +136,7 @@ async def test_undo_a_deployment(browser: Browser, demo: Stage) -> None:
         await picture(page, "task-undo")
         await ana.click(dialog.get_by_role("button", name="Cancel and undo 3"))
         await expect(page.locator("main[data-status=cancelled]")).to_be_visible(timeout=LATE)
-        await expect(page.locator("main")).to_contain_text("3 undone, 1 left behind")
+        await expect(page.locator("main")).to_contain_text("3 undone, 1 not undone")
         assert ana.clicks == 3
     undone = [entry.tool for entry in demo.ledger if entry.tool.startswith(("delete", "revoke"))]
     assert len(undone) == 3

@@ -55,8 +55,8 @@ def test_what_a_cancel_leaves_behind_is_named(adjourn: Run) -> None:
     adjourn("cancel", run)
     asyncio.run(advance(agent, run=run))
     said = adjourn("show", run)
-    assert said.out.startswith("⊘ cancelled") and "1 undone, 1 left behind" in said.out
-    [left] = [line for line in said.out.splitlines() if "left behind  " in line and "undone" not in line]
+    assert said.out.startswith("⊘ cancelled") and "1 undone, 1 not undone" in said.out
+    [left] = [line for line in said.out.splitlines() if "not undone  " in line and "1 undone" not in line]
     assert 'ship "1"' in left and "it has no undo" in left
     assert adjourn("show", run, "--json").json["residue"][0]["tool"] == "ship"
 

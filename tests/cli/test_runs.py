@@ -55,7 +55,7 @@ def test_runs_are_searched_by_what_they_did(adjourn: Run) -> None:
     assert found('"keep the accounts"') == [question]
     assert found("tool:refund", "cost:>1000") == []
     said = adjourn("runs", "--search", "tol:refund")
-    assert said.code == 2 and "no key is called 'tol'" in said.err and "Did you mean 'tool'" in said.err
+    assert said.code == 2 and "unknown key 'tol'" in said.err and "Did you mean 'tool'" in said.err
 
 
 def test_the_next_page_is_one_of_the_same_list(adjourn: Run) -> None:

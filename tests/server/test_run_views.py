@@ -93,7 +93,7 @@ async def test_a_cancelled_run_shows_what_was_undone_and_what_was_left(admin: Cl
     await admin.until(item["run_id"], "cancelled")
     steps = (await steps_of(admin, item["run_id"]))["steps"]
     assert [s["name"] for s in steps if s["kind"] == "undo"] == ["undo deploy"]
-    assert [s["text"] for s in steps if s["kind"] == "end"] == ["1 undone, 0 left behind"]
+    assert [s["text"] for s in steps if s["kind"] == "end"] == ["1 undone, 0 not undone"]
 
 
 async def test_a_flow_has_a_timeline_too(admin: Client) -> None:
