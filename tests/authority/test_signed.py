@@ -325,7 +325,7 @@ async def test_an_event_that_answers_is_signed_and_used_once(
     ):
         run = await worker.start(waiter, "go", by="eve")
         await waiting(worker, run)
-        with pytest.raises(NotAllowed, match="are signed"):
+        with pytest.raises(NotAllowed, match="must be signed"):
             await (await plain.get(run.id)).emit("paid", 1, by="ana")
         await (await plain.get(run.id)).emit("noise", 1, by="ana")  # it answers nothing
         await (await evil.get(run.id)).emit("paid", 1, by="ana")
@@ -418,7 +418,7 @@ async def test_what_another_store_has_spent_is_history(server: SigningKey) -> No
         saved = await run.checkpoint()
     assert paid == [1]
     async with Runtime(two, [clerk(1, 2)], deciders=lines) as here, Runtime(two, signing_key=server) as desk:
-        with pytest.raises(NotAllowed, match="are signed"):
+        with pytest.raises(NotAllowed, match="must be signed"):
             await here.resume(saved, approved=True, by="ana")
         again = await desk.resume(saved, approved=True, by="ana")
         assert (await rest(here, again)).status == "completed"
