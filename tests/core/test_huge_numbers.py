@@ -24,7 +24,7 @@ from adjourn import (
 )
 from adjourn.core.argument_conditions import ge, le, lt
 from adjourn.core.codec import is_finite
-from adjourn.core.duration import seconds
+from adjourn.core.duration import LATEST, moment, seconds
 from adjourn.core.standing_decision import Standing, fits
 from adjourn.errors import AdjournError, InvalidAnswer
 from adjourn.models.prices import Price
@@ -147,3 +147,8 @@ async def test_a_person_is_asked_about_a_huge_number_beside_a_standing_approval(
         assert second.interrupts[0].call.arguments == {"cents": cents}
         await rt.deny(second.interrupts[0], by="ana")
         assert (await run.wait()).status == "completed"
+
+
+@pytest.mark.parametrize("at", [-1.0, 0.0, 1e9, LATEST, LATEST + 1, 1e12, 1e18, 1.7e308])
+def test_every_time_can_be_read(at: float) -> None:
+    assert 1970 <= moment(at).year <= 9999

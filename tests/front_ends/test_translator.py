@@ -118,7 +118,7 @@ async def test_calls_of_a_nested_agent_are_shown_because_people_are_asked_about_
 
 
 def piece(text: str, at: int, upto: int = 1, **more: Any) -> TextArrived:
-    return TextArrived("R", "", text, at=at, upto=upto, **more)
+    return TextArrived("R", "", text, offset=at, upto=upto, **more)
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("kinds", "core/interrupt.py"): "what may be chosen, by kind: it is the table of choices",
     ("kinds", "core/decision_effects.py"): "what a decision does, a function for each kind",
     ("kinds", "views/activity.py"): "the kinds whose payload is a text",
-    ("decisions", "core/records.py"): "what is recorded, of which the words are made",
+    ("decisions", "core/record_parts.py"): "what is recorded, of which the words are made",
     ("decisions", "core/answer.py"): "what each is recorded as, if it is of no call",
     ("decisions", "runtime/joint_decisions.py"): "the decisions that say the same of several interrupts",
     ("decisions", "runtime/numbers.py"): "the decisions that are counted apart",

@@ -1,13 +1,14 @@
 """People's commands as a table: which still applies to which run, from rows alone, and what a refusal leaves behind."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 from tests.stores.plain_rows import FINANCE, LATER, LEGAL, NOW, OTHER, ROW, SEQ, I, appended, opening, read, worked
 
 from adjourn.core.action_digest import digest
+from adjourn.core.interrupt import Kind
 from adjourn.core.record_codec import dump
 from adjourn.core.record_effects import Together
 from adjourn.core.record_parts import DecisionSeal
@@ -184,7 +185,7 @@ def situation(kind: str, given: dict[str, Any]) -> ReadResult:
     if not kind:
         return read(replace(ROW, opens=0, **of_row), **of_store)
     shown = {"digest": "d"} if kind in ("approval", "in_doubt") else {}
-    interrupt = InterruptRow(I, 0, kind, **shown, **others)
+    interrupt = InterruptRow(I, 0, cast("Kind", kind), **shown, **others)
     return read(replace(ROW, **of_row), interrupt, opening(kind, **shown, **of_question), **of_store)
 
 

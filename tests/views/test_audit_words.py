@@ -1,12 +1,13 @@
 """The audit in words: who did what to which call, what was changed, why, and what was refused."""
 
+import contextlib
 import csv
 import io
 from typing import Any
 
 import pytest
 
-from adjourn import Agent, AlreadyDecided, InDoubt, Policy, Runtime, ask, tool
+from adjourn import AdjournError, Agent, AlreadyDecided, InDoubt, Policy, Runtime, ask, tool
 from adjourn.stores.audit import AuditFilter
 from adjourn.stores.rules import commit, engine_wakes, erasure, holds, prune, restore, signatures
 from adjourn.testing import ScriptedModel, call
@@ -113,3 +114,13 @@ def test_every_verb_that_a_rule_of_the_stores_writes_has_words() -> None:
     found |= {erasure.ERASE, prune.PRUNE, restore.RESTORE, commit.UPGRADE, "revoke"}
     assert found <= set(ACTS)
     assert {"hold", "lift hold", "want wakes", "require seals"} <= found
+
+
+@pytest.mark.parametrize("until", [1e12, 1e18, 1.7e308, 253402300799.0])
+async def test_an_item_that_is_snoozed_beyond_the_calendar_leaves_the_audit_readable(until: float) -> None:
+    agent = clerk(call("refund", order_id="4417", cents=48250))
+    async with Runtime("memory://", [agent]) as rt:
+        item = await asked(rt, agent, "Order 4417 arrived broken")
+        with contextlib.suppress(AdjournError):
+            await rt.snooze(item, until, by="ana")
+        assert [line for line in await told(rt) if "snooze" in line]

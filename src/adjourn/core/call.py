@@ -3,7 +3,7 @@ step's failures."""
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -64,6 +64,9 @@ class UndoState(StrEnum):
         return self in (UndoState.UNDONE, UndoState.UNDONE_BY_PERSON)
 
 
+CallKind = Literal["tool", "chunk", "agent", "test"]
+
+
 class Basis(msgspec.Struct, frozen=True, gc=False):
     """What a call was begun on: its intent, what people were asked, and what they decided."""
 
@@ -89,7 +92,7 @@ class Call(msgspec.Struct, gc=False):
     tool: str
     args: Any
     path: str = ""
-    kind: str = "tool"
+    kind: CallKind = "tool"
     of: str = ""
     phase: Phase = Phase.NEW
     attempt: int = 0
@@ -116,7 +119,7 @@ class Call(msgspec.Struct, gc=False):
     error: str = ""
     ran: bool = False
     suspended: str = ""
-    resume_to: str = ""
+    resume_to: Literal["", "next", "self"] = ""
     undone: UndoState = UndoState.NONE
     compensated: frozenset[int] = frozenset()
     began: tuple[str, Any] | None = None

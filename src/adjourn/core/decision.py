@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 
 from adjourn.core.codec import plain
-from adjourn.core.records import Asked, Decided, RecordedWord
+from adjourn.core.record_parts import RecordedWord
+from adjourn.core.records import Asked, Decided
 from adjourn.errors import InvalidAnswer
 
 if TYPE_CHECKING:

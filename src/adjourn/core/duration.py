@@ -2,7 +2,7 @@
 `4w`."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from adjourn.core.codec import is_finite
 from adjourn.errors import InvalidDefinition
@@ -30,6 +30,15 @@ def optional_seconds(value: Duration | None, what: str) -> float:
     if not length:
         raise InvalidDefinition(f"{what} must be greater than 0", advice="leave it out for none")
     return length
+
+
+LATEST = datetime.max.replace(microsecond=0, tzinfo=UTC).timestamp()
+
+
+def moment(at: float) -> datetime:
+    """A time for people to read. What lies outside the calendar is the calendar's end: somebody may
+    have asked for it, and nobody is to be kept from reading that."""
+    return datetime.fromtimestamp(min(max(at, 0.0), LATEST), UTC)
 
 
 _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}

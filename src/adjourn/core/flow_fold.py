@@ -3,7 +3,7 @@ record of its own."""
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -84,14 +84,16 @@ class Join(msgspec.Struct):
     results: dict[str, Any] = {}
 
 
+ActivationKind = Literal["chunk", "agent", "test"]
+
+
 class Activation(msgspec.Struct, frozen=True):
-    """A token has come to a call: its id, tool, input, kind (`chunk`, `agent` or `test`), and the
-    flow it is of."""
+    """A token has come to a call: its id, tool, input and kind, and the flow it is of."""
 
     id: str
     tool: str
     value: Any
-    kind: str
+    kind: ActivationKind
     of: str
 
 
@@ -374,7 +376,7 @@ class FlowFold(msgspec.Struct, dict=True):
         if token.label != token.scope:
             self.counts.pop(token.label, None)
 
-    def _call(self, token: Token, tool: str, value: Any, kind: str) -> None:
+    def _call(self, token: Token, tool: str, value: Any, kind: ActivationKind) -> None:
         id = self._numbered(token.label, tool)
         token.input = value
         self.tokens[id] = token

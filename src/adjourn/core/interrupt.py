@@ -9,7 +9,7 @@ import msgspec
 from adjourn.core.action_digest import digest as digest_all
 from adjourn.core.approval_votes import Vote, gate_of, seated
 from adjourn.core.ids import StepId, local_of, path_of, public_id, ref_of
-from adjourn.core.interrupt_kind import OF_CALLS, Kind
+from adjourn.core.interrupt_kind import OF_CALLS, ExpiryAction, Kind
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.records import Asked, Suspended
 
@@ -126,7 +126,7 @@ class Interrupt(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     opened_at: float = 0.0
     expires_at: float | None = None
     choices: dict[str, str] = {}
-    on_expiry: str = "deny"
+    on_expiry: ExpiryAction = "deny"
     approvers: int = 1
     groups: tuple[str, ...] = ()
     seq: int = 0

@@ -19,4 +19,11 @@ TROUBLE = tuple(kind for kind in get_args(AskedKind) if kind != "approval")
 """Kinds that open because something does not go as it should."""
 
 ExpiryAction = Literal["deny", "cancel", "escalate"]
+"""What a question comes to that nobody has answered in its time."""
 EXPIRY_ACTIONS: tuple[ExpiryAction, ...] = get_args(ExpiryAction)
+
+InterruptState = Literal[
+    "open", "decided", "revoked", "expired", "event", "due", "void", "abandoned"
+]
+"""Whether an interrupt can still be decided, and if not, what closed it. `revoked`: a standing
+decision that was taken back."""

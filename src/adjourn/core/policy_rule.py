@@ -106,7 +106,7 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
     when: When | None = None
     reason: str = ""
     expires_in: float = 0.0
-    on_expiry: str = "deny"
+    on_expiry: ExpiryAction = "deny"
     escalate_to: tuple[str, ...] = ()
     remind_every: float = 0.0
     approvers: int = 1

@@ -1,10 +1,13 @@
 """What every record is, and what several of them are made of."""
 
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec.structs import force_setattr
+
+RecordedWord = Literal["approve", "deny", "value"]
+"""What a decision is recorded as."""
 
 
 class Record(

@@ -9,7 +9,7 @@ and derived from it, so a crash derives the same ones again.
 
 from typing import Any, Literal, final
 
-from adjourn.core.interrupt_kind import AskedKind, SuspendedKind
+from adjourn.core.interrupt_kind import AskedKind, ExpiryAction, SuspendedKind
 from adjourn.core.messages import ReplyPart
 from adjourn.core.record_parts import (
     NEVER,
@@ -17,6 +17,7 @@ from adjourn.core.record_parts import (
     BackgroundRequest,
     DecisionSeal,
     Record,
+    RecordedWord,
     Ref,
     Sent,
     Summary,
@@ -28,8 +29,6 @@ AGAIN_OF = "again_of"
 CLIENT_TOOLS = "client_tools"
 """The option of a run with the tools that whoever started it carries out."""
 
-RecordedWord = Literal["approve", "deny", "value"]
-"""What a decision is recorded as."""
 MOST_URGENT = 1000
 """A priority is between this and its negative."""
 
@@ -156,8 +155,7 @@ class Accepted(Record, frozen=True, tag="accepted"):
 
 @final
 class Revoked(Record, frozen=True, tag="revoked"):
-    """A person revokes a standing decision, the one about the interrupt `i`: no call begins on it
-    from here on."""
+    """A person revokes a standing decision, that on the interrupt `i`: no call begins on it now."""
 
     i: str
     by: str = ""
@@ -172,7 +170,7 @@ class Forked(Record, frozen=True, tag="forked"):
     of: str
     at_seq: int
     by: str = ""
-    answers: str = "reopen"
+    answers: Literal["keep", "reopen"] = "reopen"
     instruction: str = ""
     requesters: tuple[str, ...] = ()
     seal: DecisionSeal | None = None
@@ -298,11 +296,11 @@ class Suspended(Record, frozen=True, tag="suspended"):
     type: str = "question"
     payload: Any = None
     key: str = ""
-    resume_to: str = "next"
+    resume_to: Literal["next", "self"] = "next"
     event: str = ""
     schema: dict[str, Any] | bool | None = None
     expires: float = 0.0
-    on_expiry: str = "deny"
+    on_expiry: ExpiryAction = "deny"
     changes: list[Any] = []
     emits: list[Any] = []
 
@@ -478,7 +476,7 @@ class Asked(Record, frozen=True, tag="asked"):
     remind_every: float = NEVER
     schema: dict[str, Any] | bool | None = None
     expires: float = NEVER
-    on_expiry: str = "deny"
+    on_expiry: ExpiryAction = "deny"
     undoing: bool = False
     escalated: bool = False
     under: tuple[str, ...] = ()

@@ -8,11 +8,12 @@ one cannot vanish, are the seals (`stores.seals`).
 import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import msgspec
 
 from adjourn.core.codec import decode
+from adjourn.core.interrupt_kind import InterruptState
 from adjourn.errors import Invalid
 
 SECURITY = "@security"
@@ -57,7 +58,7 @@ class FoundLine(AuditLine, frozen=True):
     title: str = ""
     opening: str = ""
     record: str = ""
-    state: str = ""
+    state: InterruptState | Literal[""] = ""
     is_contested: bool = False
 
     @property

@@ -17,12 +17,15 @@ TOPICS = (
 )
 
 
+EndpointKind = Literal["webhook", "apprise", "push"]
+
+
 class Endpoint(msgspec.Struct, frozen=True):
     """Somebody who is told of events. `topics`: of these only; empty: of all. `secret` signs what
     is sent; of a person's own, it is an `OwnEndpoint`. Without a `url` it is told nothing."""
 
     name: str
-    kind: Literal["webhook", "apprise", "push"]
+    kind: EndpointKind
     url: str
     secret: str = ""
     topics: tuple[str, ...] = ()
@@ -33,8 +36,12 @@ HELD = "quiet hours"
 """Why a letter to one person waits, if nothing is wrong with it."""
 
 
+LetterState = Literal["due", "dead"]
+"""`dead`: nobody will try again."""
+
+
 class Notification(msgspec.Struct, frozen=True):
-    """One event for one endpoint. `state` is `due`, or `dead` when nobody will try again."""
+    """One event for one endpoint."""
 
     n: int
     id: str
@@ -43,7 +50,7 @@ class Notification(msgspec.Struct, frozen=True):
     run: str
     body: str
     at: float
-    state: str = "due"
+    state: LetterState = "due"
     tries: int = 0
     due_at: float = 0.0
     error: str = ""

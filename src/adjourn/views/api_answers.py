@@ -9,7 +9,7 @@ import msgspec
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.rebuilt_requests import SentRequest
 from adjourn.core.records import AnyRecord
-from adjourn.stores.outbox import HELD, Endpoint, Notification
+from adjourn.stores.outbox import HELD, Endpoint, EndpointKind, LetterState, Notification
 from adjourn.stores.own_endpoint import own_endpoint
 from adjourn.stores.protocol import Halt
 from adjourn.stores.verification import Verification
@@ -172,7 +172,7 @@ class EndpointView(msgspec.Struct, frozen=True, kw_only=True):
     kind. `person`: the user to whom it belongs; empty: to no single one."""
 
     name: str
-    kind: str
+    kind: EndpointKind
     url: str
     person: str
     topics: tuple[str, ...]
@@ -217,7 +217,7 @@ class LetterView(msgspec.Struct, frozen=True, kw_only=True):
     topic: str
     run_id: str | None
     at: float
-    state: str
+    state: LetterState
     tries: int
     due_at: float
     error: str

@@ -2,13 +2,13 @@
 was refused. Every surface takes its words from here."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, cast
 
 import msgspec
 
 from adjourn.core.call_phrase import listed, shown_value
 from adjourn.core.decision import chosen
+from adjourn.core.duration import moment
 from adjourn.core.halt import scope_parts
 from adjourn.core.record_codec import readable
 from adjourn.core.records import Asked, Checked, Decided, Suspended
@@ -195,8 +195,7 @@ def _to(entry: Mapping[str, Any]) -> str:
     if entry["verb"] == "assign":
         return f" to {entry.get('to', '')}"
     if entry["verb"] == "snooze":
-        when = datetime.fromtimestamp(float(entry.get("until", 0)), UTC)
-        return f" until {when:%Y-%m-%d %H:%M} UTC"
+        return f" until {moment(float(entry.get('until', 0))):%Y-%m-%d %H:%M} UTC"
     return ""
 
 

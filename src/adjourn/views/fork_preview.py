@@ -2,6 +2,7 @@
 which the fork may do a second time."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
@@ -36,7 +37,7 @@ class ForkPreview(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     at_seq: int
     wanted: int
-    why: str
+    why: Literal["", "answer", "busy"]
     inherited: tuple[OriginCall, ...]
     later: tuple[OriginCall, ...]
 
@@ -54,7 +55,7 @@ def fork_preview(
     where = cuts(records)
     wanted = wanted or where.boundaries[-1]
     at = max((seq for seq in where.boundaries if seq <= wanted), default=where.boundaries[0])
-    why = "" if at == wanted else "busy"
+    why: Literal["", "answer", "busy"] = "" if at == wanted else "busy"
     if answers == "reopen" and (before := where.before_answers(at)) != at:
         at, why = before, "answer"
     numbered = list(enumerate(records, 1))

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from adjourn.stores.outbox import Endpoint
+from adjourn.stores.outbox import Endpoint, EndpointKind
 from adjourn.stores.own_endpoint import OwnEndpoint, QuietHours
 from adjourn.views.filled_view import filled
 
@@ -12,7 +12,7 @@ class OwnEndpointView(msgspec.Struct, frozen=True, kw_only=True):
     it, `address` a digest by which a browser knows its own again."""
 
     name: str
-    kind: str
+    kind: EndpointKind
     device: str
     address: str
     topics: tuple[str, ...]

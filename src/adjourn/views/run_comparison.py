@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -83,6 +83,9 @@ class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
     effects: tuple[ComparedEffect, ...]
 
 
+Relation = Literal["", "fork", "again"]
+
+
 class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     """Two runs. `relation`: `fork`, if one was cut from the other, `again`, if one repeats the
     other, or ""; `origin`: the one that was there first, or "". `at_seq`: the record after which
@@ -92,7 +95,7 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
 
     left: ComparedRun
     right: ComparedRun
-    relation: str
+    relation: Relation
     origin: str
     at_seq: int
     inherited: int
@@ -171,7 +174,7 @@ def _same(steps: Sequence[StepPair]) -> int:
     return len(steps)
 
 
-def _relation(left: State, right: State) -> tuple[str, str, int]:
+def _relation(left: State, right: State) -> tuple[Relation, str, int]:
     for one, other in ((left, right), (right, left)):
         of, at = parse_fork(one.started.forked_from)
         if of == other.run:

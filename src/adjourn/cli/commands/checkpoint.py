@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import typer
@@ -261,7 +261,7 @@ class Resumption:
     answers: Mapping[str, Any] | None
     instruction: str
     by: Person
-    on_change: str
+    on_change: Literal["refuse", "warn"]
     resources: Mapping[str, Any]
 
     async def begin(self, rt: Runtime, *, attended: bool) -> Run[Any]:
@@ -270,7 +270,7 @@ class Resumption:
             answers=self.answers,
             instruction=self.instruction or None,
             by=self.by.name,
-            on_change="warn" if self.on_change == "warn" else "refuse",
+            on_change=self.on_change,
             attended=attended,
         )
         saved = taken_over(self.data)

@@ -2,13 +2,13 @@
 shown in it: whoever answers says what they saw, whatever their front end keeps of it."""
 
 import re
-from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
 import msgspec
 
 from adjourn.core.action_digest import digest as digest_of
 from adjourn.core.decision import Decision, is_fixed
+from adjourn.core.duration import moment
 from adjourn.core.ids import ref_of
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.secret_places import has_secrets
@@ -120,7 +120,7 @@ def shown_interrupt(interrupt: Interrupt, *, decidable: bool) -> dict[str, Any]:
     if interrupt.call is not None:
         found["toolCallId"] = ref_of(interrupt.run_id, interrupt.call.call_id)
     if interrupt.expires_at is not None:
-        found["expiresAt"] = datetime.fromtimestamp(interrupt.expires_at, UTC).isoformat()
+        found["expiresAt"] = moment(interrupt.expires_at).isoformat()
     return found
 
 

@@ -5,10 +5,10 @@ import json
 import re
 import unicodedata
 import warnings
-from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
+from adjourn.core.duration import moment
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import Invalid, Misused
 from adjourn.views.words import KINDS, TOPICS, kind_words
@@ -86,7 +86,7 @@ def action(item: Interrupt) -> list[str]:
     digest = item.digest[:16]
     lines.append(f"digest: {' '.join(digest[n : n + 4] for n in range(0, 16, 4))}")
     if item.expires_at is not None:
-        lines.append(f"until: {datetime.fromtimestamp(item.expires_at, UTC):%Y-%m-%d %H:%M} UTC")
+        lines.append(f"until: {moment(item.expires_at):%Y-%m-%d %H:%M} UTC")
     return [*lines, "Nothing can be decided here."]
 
 

@@ -2,14 +2,16 @@
 
 import msgspec
 
+from adjourn.core.interrupt_kind import InterruptState, Kind
+
 
 class InterruptRow(msgspec.Struct, gc=False):
     """An interrupt as a row: people's compare-and-set point and the inbox's index."""
 
     i: str
     seq: int
-    kind: str
-    state: str = "open"
+    kind: Kind
+    state: InterruptState = "open"
     digest: str = ""
     event: str = ""
     expires: float = 0.0

@@ -10,7 +10,7 @@ from adjourn.core.authority import GOING_ON, goes_on
 from adjourn.core.decision import says_yes
 from adjourn.core.files import MARK, carried_files
 from adjourn.core.ids import CLOSE, local_event
-from adjourn.core.interrupt_kind import OF_CALLS
+from adjourn.core.interrupt_kind import OF_CALLS, InterruptState
 from adjourn.core.record_codec import dump
 from adjourn.core.record_parts import RINGS
 from adjourn.core.records import (
@@ -373,7 +373,9 @@ def _vote(sheet: Sheet, row: RunRow, record: Decided) -> None:
     close(sheet, row, found, "decided", record.by)
 
 
-def close(sheet: Sheet, row: RunRow, found: InterruptRow, state: str, by: str = "") -> None:
+def close(
+    sheet: Sheet, row: RunRow, found: InterruptRow, state: InterruptState, by: str = ""
+) -> None:
     if found.state == "open":
         row.opens -= 1
         row.errors -= found.kind == "error"

@@ -6,13 +6,13 @@ agent said.
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from adjourn.core.action_digest import digest
 from adjourn.core.codec import encode
+from adjourn.core.duration import moment
 from adjourn.core.interrupt_kind import NOT_FOR_PEOPLE
 from adjourn.core.records import (
     AnyRecord,
@@ -98,7 +98,7 @@ def _post(
     sheet: Sheet, endpoints: Sequence[Endpoint], topic: str, at: float, run: str, notice: Notice
 ) -> None:
     data = msgspec.to_builtins(notice)
-    when = datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
+    when = moment(at).isoformat().replace("+00:00", "Z")
     body = encode({"type": topic, "timestamp": when, "data": data}).decode()
     for endpoint in endpoints:
         if endpoint.url and (not endpoint.topics or topic in endpoint.topics):

@@ -4,6 +4,7 @@ unseen."""
 import msgspec
 import pytest
 
+from adjourn.core.fork import Answers
 from adjourn.core.records import (
     Asked,
     CancelAsked,
@@ -111,7 +112,11 @@ class Auditing(ContractFixtures):
     async def test_a_fork_is_a_line_with_where_it_was_cut_and_what_was_kept(
         self, store: Store
     ) -> None:
-        for run, answers, kept in (("r1", "reopen", None), ("r2", "keep", ["1.0?0"])):
+        cases: tuple[tuple[str, Answers, list[str] | None], ...] = (
+            ("r1", "reopen", None),
+            ("r2", "keep", ["1.0?0"]),
+        )
+        for run, answers, kept in cases:
             said = Decided(i="1.0?0", verdict="value", value=1)
             here = Forked(of="r0", at_seq=5, by="ana", answers=answers)
             rest = [Claimed(epoch=1), *question(), said, here]
