@@ -24,7 +24,7 @@ from tests.authority.world import (
 from adjourn import AdjournError, register_upgrader
 from adjourn.runtime.checked_answers import MISSING
 
-pytestmark = pytest.mark.filterwarnings("ignore:'clerk' changed since the run started")
+pytestmark = pytest.mark.filterwarnings("ignore:'clerk' has changed since the run started")
 
 
 @pytest.mark.parametrize("store", STORES)

@@ -151,10 +151,10 @@ async def test_a_question_of_the_graph_that_nobody_answers_is_not_answered_with_
         await run.wait()
         [asked] = await rt.inbox()
         await rt.answer(asked, Decision.dismiss("not mine"), by="ana")
-        with pytest.raises(RunFailed, match="asked, and got no answer: the question was dropped"):
+        with pytest.raises(RunFailed, match="asked and got no answer: the question was dropped"):
             await run.wait()
     agent = adopt(paying_graph(), policy=Policy([deny("*")]))
-    with pytest.raises(RunFailed, match="asked, and got no answer: not allowed"):
+    with pytest.raises(RunFailed, match="asked and got no answer: not allowed"):
         await agent.run("pay")
 
 

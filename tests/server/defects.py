@@ -39,7 +39,7 @@ RIGHTS: dict[str, Defect] = {
     ),
     "tenant_everywhere": Defect(
         "a tenant's admin is an admin of everything",
-        _rewriting("rights", "Identity", "may_everywhere", "not self.tenant and ", ""),
+        _rewriting("identity", "Identity", "may_everywhere", "not self.tenant and ", ""),
         SCOPES + "a_tenant_s_runs_carry_its_label_and_nobody_else_s_can_be_started",
     ),
     "reach_unasked": Defect(
@@ -59,7 +59,7 @@ RIGHTS: dict[str, Defect] = {
     ),
     "stream_outlives_rights": Defect(
         "a stream goes on with rights that were taken away",
-        _rewriting("rights", "Identity", "has_rights_of", 'replace(self, csrf="") == replace(other, csrf="")', "self.name == other.name"),
+        _rewriting("identity", "Identity", "has_rights_of", 'replace(self, csrf="") == replace(other, csrf="")', "self.name == other.name"),
         SCOPES + "a_stream_ends_when_rights_change[events]",
     ),
 }  # fmt: skip

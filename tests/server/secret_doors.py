@@ -110,7 +110,7 @@ async def by_a_client_that_decides(world: World, secret: str) -> None:
     run, asked = await world.waiting(world.bank)
     value = {"user": "ana", "pin": secret}
     async with client_of(world) as client:
-        decision = {"item": asked.ref, "digest": asked.digest, "decision": "answer", "value": value}
+        decision = {"ref": asked.ref, "digest": asked.digest, "decision": "answer", "value": value}
         done = await called(client, "adjourn_decide", decision)
         assert not done.is_error, done
     await world.end(run)

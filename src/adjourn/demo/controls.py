@@ -136,7 +136,7 @@ class HttpControls:
 
     async def item(self, run: str) -> PendingItem | None:
         """See `Controls.item`."""
-        _, found = await self.ask(f"/inbox?run={run}")
+        _, found = await self.ask(f"/inbox?run_id={run}")
         if not found.get("items"):
             return None
         first: Mapping[str, Any] = found["items"][0]
