@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import pytest
 from tests.server.world import Client
 
 from adjourn.server import Serving, Users
+from adjourn.server.api.audit import AUDITED, wanted_lines
+from adjourn.stores.audit import AuditFilter
 
 
 async def pages(client: Client, path: str, **params: Any) -> list[list[dict[str, Any]]]:
@@ -99,3 +102,9 @@ async def test_whoever_may_not_read_finds_nothing(server: Serving, admin: Client
     async with Client(server, "no-such-key") as stranger:
         refused = await stranger.get("runs", params={"search": "walnut"})
         assert refused.status_code == 401 and "walnut" not in refused.text
+
+
+@pytest.mark.parametrize("name", sorted({*AUDITED} - {"after", "limit", "security"}))
+def test_whatever_the_audit_may_be_filtered_by_does_filter_it(name: str) -> None:
+    value: Any = {"boolean": True, "number": 5.0}.get(str(AUDITED[name].get("type")), "x")
+    assert wanted_lines({name: value}) != AuditFilter()

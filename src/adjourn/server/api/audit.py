@@ -1,5 +1,6 @@
 """Who did what."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from adjourn.errors import UnknownRun
@@ -34,6 +35,14 @@ PAGE = 500
 """Lines that are looked at together for somebody who may not see all of them."""
 
 
+def wanted_lines(given: Mapping[str, Any]) -> AuditFilter:
+    """The lines that somebody asks for."""
+    named = {("run" if name == "run_id" else name): value for name, value in given.items()}
+    return AuditFilter(
+        **{name: named[name] for name in AuditFilter.__struct_fields__ if name in named}
+    )
+
+
 @operation("GET /runs/{run_id}/audit", "read", AUDIT, query=LINES)
 async def get_run_audit(c: ApiRequest) -> Any:
     """The audit lines of a run."""
@@ -51,8 +60,7 @@ async def list_audit(c: ApiRequest) -> Any:
     limit, security = c.query.get("limit", 100), c.query.get("security", False)
     if security:
         check_admin(c)
-    fields = {name: c.query[name] for name in AuditFilter.__struct_fields__ if name in c.query}
-    after, wanted = c.query.get("after", ""), AuditFilter(**fields)
+    after, wanted = c.query.get("after", ""), wanted_lines(c.query)
     if c.who.may_everywhere("read"):
         rows = await c.rt.store.recent(after, limit, security=security, wanted=wanted)
         items = await entries(c.rt.store, rows)

@@ -4,10 +4,9 @@ from typing import Any
 
 import msgspec
 
-from adjourn.server.api.audit import AUDITED, check_admin
+from adjourn.server.api.audit import AUDITED, check_admin, wanted_lines
 from adjourn.server.api_request import ApiRequest, operation
 from adjourn.server.schemas import Schema, ref, thing
-from adjourn.stores.audit import AuditFilter
 from adjourn.views.api_answers import AuditExport
 from adjourn.views.audit_entry import AuditEntry, csv_of, entries
 
@@ -34,18 +33,20 @@ async def export_audit(c: ApiRequest) -> Any:
     security = c.body.get("security", False)
     if security:
         check_admin(c)
-    wanted = {name: c.body[name] for name in AuditFilter.__struct_fields__ if name in c.body}
+    wanted = wanted_lines(c.body)
     found: list[AuditEntry] = []
     before = ""
     while len(found) < MOST:
-        rows = await c.rt.store.recent(
-            before, PAGE, security=security, wanted=AuditFilter(**wanted)
-        )
+        rows = await c.rt.store.recent(before, PAGE, security=security, wanted=wanted)
         found += await entries(c.rt.store, rows)
         if len(rows) < PAGE:
             break
         before = found[-1].cursor
-    said = [f"{name} {value}" for name, value in wanted.items()]
+    said = [
+        f"{name.removesuffix('_id')} {c.body[name]}"
+        for name in AUDITED
+        if name in c.body and name != "security"
+    ]
     if len(found) == 1:
         about = "1 line of the"
     else:
