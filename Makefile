@@ -40,7 +40,7 @@ test: $(VENV)/.dev mock console browser postgres programs
 # Nothing but the environment is needed: no Node, no browser, no network.
 test-fast: $(VENV)/.dev
 	$(BIN)/python -m compileall -q -j 0 src
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal --max-worker-restart 0 --fast $(ARGS)
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal --max-worker-restart 0 --fast $(ARGS)
 
 # Each in an environment of its own, .venv-pythons/3.11 and so on.
 test-pythons:
