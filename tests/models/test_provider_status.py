@@ -1,6 +1,7 @@
 """What the answer of a provider says of an error."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -37,3 +38,10 @@ def test_the_model_of_a_guest_is_not_waited_for_without_end() -> None:
 
     found = provider_errors.failure("model", Busy("busy"))
     assert (found.kind, found.transient, found.retry_after) == ("rate_limit", True, None)
+
+
+@pytest.mark.parametrize(
+    "headers", [None, {}, {"retry-after": None}, {"retry-after": b"x"}, [("retry-after", "5")], 5, "5"]
+)
+def test_headers_of_any_library_are_read_or_say_nothing(headers: Any) -> None:
+    assert retry_after(headers) is None

@@ -105,8 +105,8 @@ def report_retried(done: list[Retried], by: str, like: Interrupt, as_json: bool)
 def report_decided(done: list[Retried], verb: str, by: str, as_json: bool) -> int:
     """Say what came of each of several items that were decided together; the code to exit with: 1
     if one was refused."""
-    for one in done if not as_json else ():
-        if not one.refused:
+    for one in done:
+        if not one.refused and not as_json:
             said = f"{VERB_WORDS[verb].done} by {visible(by)}: {list_line(one.interrupt).text}"
             out().print(Text.assemble(("✓ ", "green"), said))
     return _report_refused(done, as_json)
@@ -117,7 +117,8 @@ def _report_refused(done: list[Retried], as_json: bool) -> int:
     refused = [one for one in done if one.refused]
     if as_json:
         print_json([_as_json(one) for one in done])
-    for one in refused if not as_json else ():
+        return 1 if refused else 0
+    for one in refused:
         said = f"{visible(one.interrupt.ref)}: {visible(str(one.refused))}"
         err().print(Text.assemble(("✗ ", "red"), said))
     return 1 if refused else 0

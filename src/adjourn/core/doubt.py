@@ -117,15 +117,20 @@ def left_behind(state: State) -> list[dict[str, Any]]:
     """What stayed when the run was cancelled; a body that ended afterwards with what became of it,
     as `late`."""
     if isinstance(state.ended, r.RunCancelled):
-        return [_left(state, **item) for item in state.ended.residue]
+        return [_left(state, item) for item in state.ended.residue]
     return []
 
 
-def _left(state: State, call: str = "", **item: Any) -> dict[str, Any]:
+def as_read(call: str = "", **item: Any) -> dict[str, Any]:
     """An item of a `cancelled` record as people read it: there, `call_id` is `call`."""
-    if late := state.late.get(call):
-        item["late"] = {"error": late.error} if late.error else {"value": late.value}
     return {"call_id": call, **item}
+
+
+def _left(state: State, item: dict[str, Any]) -> dict[str, Any]:
+    left = as_read(**item)
+    if late := state.late.get(left["call_id"]):
+        left["late"] = {"error": late.error} if late.error else {"value": late.value}
+    return left
 
 
 _SETTLED = (VerifyAnswer.NOT_HAPPENED, VerifyAnswer.GIVEN_UP)

@@ -18,10 +18,11 @@ def classified(status: int) -> tuple[str, bool]:
 
 
 def retry_after(headers: Mapping[str, Any] | None) -> float | None:
-    """After how many seconds to try again; None if the headers do not say so."""
+    """After how many seconds to try again; None if the headers do not say so, or are not what
+    headers are: they are those of any library."""
     try:
         seconds = float((headers or {}).get("retry-after", ""))
-    except ValueError:
+    except (AttributeError, TypeError, ValueError):
         return None
     if 0 <= seconds < math.inf:
         return seconds

@@ -1,12 +1,10 @@
 """What a cancel would do, from the fold alone."""
 
-from typing import Any
-
 import msgspec
 
 from adjourn.core.call import Call, Phase
 from adjourn.core.done_calls import is_undoable, residue, started
-from adjourn.core.doubt import doubtful
+from adjourn.core.doubt import as_read, doubtful
 from adjourn.core.state import State
 from adjourn.views.run_view import CallView, Residue
 
@@ -36,13 +34,10 @@ def cancel_preview(state: State) -> CancelPreview:
     return CancelPreview(
         in_flight=tuple(map(CallView.of, flying)),
         undo=tuple(map(CallView.of, undo)),
-        residue=tuple(left for left in map(_residue, residue(state)) if left.call_id not in taken),
+        residue=tuple(
+            Residue.of(as_read(**left)) for left in residue(state) if left["call"] not in taken
+        ),
     )
-
-
-def _residue(left: dict[str, Any]) -> Residue:
-    """What would stand in the `cancelled` record, where `call_id` is `call`."""
-    return Residue.of({"call_id": left["call"], **left})
 
 
 def undo_words(preview: CancelPreview) -> str:
